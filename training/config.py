@@ -1,0 +1,260 @@
+"""TrainConfig: everything that decides what a run computes and where it keeps it.
+
+Written as JSON (`--config file.json`), built in Python (`training.recipes`) or by the workloads project, which checks it at preview and
+mounts it into the pods. Standard library only. Every refusal names the path, the value and what is allowed.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from training.batch import BatchError, BatchPlan, data_parallel_replicas, plan_batch
+from training.schema import ConfigError, Range, Section, apply_override
+
+Positive = Annotated[int, Range(at_least=1)]
+Count = Annotated[int, Range(at_least=0)]
+_RUN_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
+_BYTE_VOCABULARY = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig(Section):
+    """Shape of the decoder-only transformer."""
+
+    vocab_size: Positive = 256
+    """Token ids that the model knows; 256 is enough for bytes."""
+    dim: Positive = 128
+    """Width of the residual stream."""
+    num_layers: Positive = 4
+    """Transformer blocks."""
+    num_heads: Positive = 4
+    """Query heads; dim must be a multiple of it."""
+    num_kv_heads: Positive = 2
+    """Key and value heads shared by groups of query heads; num_heads must be a multiple of it."""
+    ffn_dim: Positive = 384
+    """Inner width of the SwiGLU feed-forward part."""
+    rope_theta: Annotated[float, Range(above=0)] = 10000.0
+    """Base of the rotary position frequencies."""
+    norm_eps: Annotated[float, Range(above=0)] = 1e-5
+    """Epsilon of RMSNorm."""
+    dropout: Annotated[float, Range(at_least=0, below=1)] = 0.0
+    """Dropout on attention and residuals while training; evaluation always uses none."""
+    attention: Literal["auto", "flash", "efficient", "math"] = "auto"
+    """Kernel family of scaled dot product attention; auto lets PyTorch choose. The choice is logged."""
+    activation_checkpointing: Literal["none", "full"] = "none"
+    """Whether blocks keep their activations or recompute them in the backward pass (never the reentrant form)."""
+
+    def check(self) -> None:
+        if self.dim % self.num_heads:
+            raise ConfigError("dim", self.dim, f"a multiple of num_heads = {self.num_heads}")
+        if self.dim // self.num_heads % 2:
+            raise ConfigError("dim", self.dim, f"dim / num_heads even, for rotary pairs; with num_heads = {self.num_heads} it is odd")
+        if self.num_heads % self.num_kv_heads:
+            raise ConfigError("num_kv_heads", self.num_kv_heads, f"a divisor of num_heads = {self.num_heads}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig(Section):
+    """What is read, and how it is cut into samples."""
+
+    files: tuple[str, ...] = ()
+    """Files, folders or glob patterns, read in sorted order; none means the text that this Python installation holds."""
+    encoding: Literal["bytes", "uint16", "uint32"] = "bytes"
+    """bytes: each byte is a token. uint16, uint32: the files are little-endian arrays of token ids."""
+    sequence_length: Positive = 256
+    """Tokens per sample."""
+    max_tokens: Positive | None = None
+    """Read at most this many tokens from the start of the corpus; nothing means all of them."""
+    eval_every_nth: Annotated[int, Range(at_least=2)] = 50
+    """One sample in this many is held out for evaluation and never trained on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchConfig(Section):
+    """Batch identity: global = micro x accumulation x data-parallel replicas. State micro and at most one of the others."""
+
+    micro: Positive = 8
+    """Samples per replica and forward pass."""
+    accumulation: Positive | None = None
+    """Micro-batches per optimizer step; derived from global_batch if that is given, else 1."""
+    global_batch: Positive | None = None
+    """Samples per optimizer step over all replicas."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizerConfig(Section):
+    """AdamW; matrices decay, norms do not."""
+
+    lr: Annotated[float, Range(above=0)] = 3e-3
+    """Peak learning rate."""
+    betas: tuple[Annotated[float, Range(at_least=0, below=1)], Annotated[float, Range(at_least=0, below=1)]] = (0.9, 0.95)
+    """Decay of the first and second moment."""
+    eps: Annotated[float, Range(above=0)] = 1e-8
+    """Added to the root of the second moment."""
+    weight_decay: Annotated[float, Range(at_least=0)] = 0.1
+    """Decoupled weight decay."""
+    clip_norm: Annotated[float, Range(above=0)] | None = 1.0
+    """Global gradient norm above which gradients are scaled down; nothing leaves them as they are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleConfig(Section):
+    """Learning rate by optimizer step: linear warm-up, then a cosine down to a floor, where it stays."""
+
+    warmup_steps: Count = 10
+    """Optimizer steps from 0 to the peak; fewer than decay_steps."""
+    decay_steps: Positive | None = None
+    """Optimizer step at which the floor is reached; nothing means the run's steps."""
+    floor: Annotated[float, Range(at_least=0, at_most=1)] = 0.1
+    """Final rate as a share of the peak."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineConfig(Section):
+    """How the training state is spread over the ranks."""
+
+    kind: Literal["ddp", "deepspeed"] = "ddp"
+    """ddp: plain PyTorch, replicated (also the single-process engine). deepspeed: ZeRO."""
+    zero_stage: Literal[0, 1, 2, 3] | None = None
+    """DeepSpeed only, and required there: 1 shards optimizer state, 2 gradients too, 3 parameters too."""
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """Arithmetic of the forward and backward pass. Master weights and optimizer state stay fp32, and neither needs a loss scaler."""
+
+    def check(self) -> None:
+        if self.kind == "deepspeed" and self.zero_stage is None:
+            raise ConfigError("zero_stage", None, "0, 1, 2 or 3 when kind is deepspeed")
+        if self.kind != "deepspeed" and self.zero_stage is not None:
+            raise ConfigError("zero_stage", self.zero_stage, f"nothing when kind is {self.kind}; ZeRO needs kind deepspeed")
+
+    def __str__(self) -> str:
+        return f"{self.kind} ZeRO-{self.zero_stage} {self.precision}" if self.kind == "deepspeed" else f"{self.kind} {self.precision}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointConfig(Section):
+    """Where and how often the run is saved, and what a start does with what it finds."""
+
+    directory: str = "runs"
+    """Folder of all runs, on storage that every rank sees; this run's files go to <directory>/<name>."""
+    every: Count = 50
+    """Optimizer steps between saves; 0 saves only at the end and on a signal."""
+    keep: Annotated[int, Range(at_least=2)] = 3
+    """Newest checkpoints kept; an older one goes only after a newer one has been read back and verified."""
+    resume: Literal["auto", "required", "never"] = "auto"
+    """auto: go on from the newest valid checkpoint, or start afresh if none was ever saved. required: having none is an error.
+    never: having one is an error. Checkpoints that exist but are all damaged are always an error."""
+    on_world_change: Literal["convert", "refuse"] = "convert"
+    """What to do with a checkpoint of another number of ranks or another ZeRO stage."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationConfig(Section):
+    """Loss on held-out samples."""
+
+    every: Count = 50
+    """Optimizer steps between evaluations; 0 means none. The last step is evaluated too."""
+    samples: Positive = 64
+    """Held-out samples per evaluation, the same ones each time whatever the number of ranks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistributedConfig(Section):
+    """How ranks find each other. Ranks and addresses themselves come from the launcher."""
+
+    backend: Literal["auto", "gloo", "nccl"] = "auto"
+    """auto: nccl if this rank sees a GPU, else gloo. nccl without a GPU is an error."""
+    init_timeout_seconds: Positive = 300
+    """How long to wait for the master's name to resolve and for all ranks to arrive; the missing ones are named."""
+    timeout_seconds: Positive = 1800
+    """How long one collective may take before the run fails."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig(Section):
+    """One run, whole."""
+
+    name: str
+    """Name of the run and of its folder: lower-case letters, digits, dots and dashes."""
+    steps: Positive
+    """Optimizer steps of the whole run, over all restarts."""
+    stop_after: Positive | None = None
+    """Time slice: after this many optimizer steps in this process, save and exit 75 for a restart that goes on."""
+    seed: Count = 0
+    """Seed of weights, sample order and dropout."""
+    log_every: Positive = 1
+    """Optimizer steps between log lines; metrics.jsonl has every step."""
+    model: ModelConfig = field(default_factory=ModelConfig)
+    """Shape of the model."""
+    data: DataConfig = field(default_factory=DataConfig)
+    """Corpus and samples."""
+    batch: BatchConfig = field(default_factory=BatchConfig)
+    """Batch identity."""
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    """AdamW."""
+    schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
+    """Learning rate."""
+    engine: EngineConfig = field(default_factory=EngineConfig)
+    """Sharding and precision."""
+    checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
+    """Saving and resuming."""
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    """Held-out loss."""
+    distributed: DistributedConfig = field(default_factory=DistributedConfig)
+    """Process group."""
+
+    def check(self) -> None:
+        if not _RUN_NAME.fullmatch(self.name):
+            raise ConfigError(
+                "name", self.name, "1 to 63 lower-case letters, digits, dots and dashes, not starting or ending with a dot or dash"
+            )
+        if self.data.encoding == "bytes" and self.model.vocab_size < _BYTE_VOCABULARY:
+            raise ConfigError("model.vocab_size", self.model.vocab_size, f"at least {_BYTE_VOCABULARY} when data.encoding is bytes")
+        if self.data.encoding == "uint16" and self.model.vocab_size > 2**16:
+            raise ConfigError("data.encoding", "uint16", f"uint32 for model.vocab_size = {self.model.vocab_size}, which is above {2**16}")
+        if self.data.encoding != "bytes" and not self.data.files:
+            raise ConfigError(
+                "data.files", [], f"at least one file when data.encoding is {self.data.encoding}; the default corpus is bytes"
+            )
+        if self.schedule.warmup_steps >= self.decay_steps:
+            source = "schedule.decay_steps" if self.schedule.decay_steps else "steps"
+            raise ConfigError("schedule.warmup_steps", self.schedule.warmup_steps, f"fewer than {source} = {self.decay_steps}")
+
+    @property
+    def decay_steps(self) -> int:
+        """Optimizer step at which the learning rate reaches its floor."""
+        return self.schedule.decay_steps or self.steps
+
+    @property
+    def run_directory(self) -> Path:
+        """Folder of this run's checkpoints and metrics."""
+        return Path(self.checkpoint.directory) / self.name
+
+    def plan_batch(self, world_size: int) -> BatchPlan:
+        """The batch identity on this many ranks. Raises ConfigError naming all the numbers if they do not fit."""
+        try:
+            replicas = data_parallel_replicas(world_size)
+            return plan_batch(
+                replicas=replicas, micro=self.batch.micro, accumulation=self.batch.accumulation, global_batch=self.batch.global_batch
+            )
+        except BatchError as error:
+            raise ConfigError("batch", self.batch.to_mapping(), str(error)) from None
+
+    def to_json(self) -> str:
+        """The configuration as a JSON text that `from_json` reads back to an equal one."""
+        return json.dumps(self.to_mapping(), indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, overrides: Iterable[str] = ()) -> Self:
+        """Read a JSON text, with `path.to.key=value` overrides on top. Raises ConfigError."""
+        try:
+            values = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ConfigError("(the whole file)", text[:40], f"valid JSON; {error}") from None
+        if not isinstance(values, dict):
+            raise ConfigError("(the whole file)", text[:40], "a JSON object of settings")
+        for override in overrides:
+            apply_override(values, override)
+        return cls.from_mapping(values)
