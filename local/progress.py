@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,7 +23,7 @@ class Progress:
         log.parent.mkdir(parents=True, exist_ok=True)
 
     @contextmanager
-    def step(self, label: str) -> Iterator[None]:
+    def step(self, label: str) -> Generator[None]:
         """Show `label` while its body runs, then the seconds it took. An error of the body passes through."""
         self.done += 1
         self.total = max(self.total, self.done)

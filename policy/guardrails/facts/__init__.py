@@ -1,0 +1,35 @@
+"""Facts the rules rest on, as data with source and date."""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class InstanceType:
+    """What an EC2 instance type offers a training pod."""
+
+    name: str
+    accelerator: str
+    count: int
+    """Accelerators of the instance."""
+    efa: int
+    """Most EFA interfaces of the instance; 0 where it has none."""
+    cards: int
+    """Network cards."""
+
+
+@cache
+def instance_types() -> dict[str, InstanceType]:
+    """Accelerated instance types by name."""
+    data = json.loads((_FOLDER / "instances.json").read_text())
+    return {name: InstanceType(name=name, **fields) for name, fields in data["types"].items()}
+
+
+@cache
+def lustre_throughput() -> dict[str, list[int]]:
+    """`<deployment type>/<storage type>` -> legal MB/s per TiB."""
+    return json.loads((_FOLDER / "lustre.json").read_text())["throughput"]

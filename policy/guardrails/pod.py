@@ -1,0 +1,69 @@
+"""Pods: what a training pod must ask for so that the fabric is really attached to it."""
+
+from guardrails.facts import instance_types
+from guardrails.node import Node
+from guardrails.rule import Report, Resource, Rule
+from guardrails.template import EFA, GPU, POD_TYPES, PodTemplate, pod_templates
+
+_EFA_ENVIRONMENT = {"FI_PROVIDER": "efa", "NCCL_NET_PLUGIN": None}
+
+
+def _efa_requests(resource: Resource, report: Report) -> None:
+    for template in pod_templates(resource):
+        with report.part():
+            _requests_match(resource, template, report)
+        with report.part():
+            _count_fits_type(resource, template, report)
+        with report.part():
+            _environment_without_request(resource, template, report)
+
+
+def _requests_match(resource: Resource, template: PodTemplate, report: Report) -> None:
+    for container in template.containers():
+        request, limit = container.at("resources", "requests", EFA), container.at("resources", "limits", EFA)
+        if request.present and request.text() != limit.text():
+            report.refuse(resource, request, allowed=f"the same as the limit, which is {limit.text() or 'unset'}")
+
+
+def _count_fits_type(resource: Resource, template: PodTemplate, report: Report) -> None:
+    instance = instance_types().get(template.instance_type())
+    if instance is None:
+        return
+    place = template.spec.at("containers")
+    asked = template.requested(EFA)
+    if asked > instance.efa:
+        report.refuse(resource, place, allowed=f"at most {instance.efa} {EFA} on {instance.name}", found=f"asking {asked} {EFA}")
+    elif asked == 0 and instance.efa > 0 and template.replicas > 1 and template.requested(GPU) > 0:
+        allowed = f"{instance.efa} {EFA} on {instance.name}, because {template.replicas} pods with GPUs train together"
+        report.refuse(resource, place, allowed=allowed, found=f"asking no {EFA}")
+
+
+def _environment_without_request(resource: Resource, template: PodTemplate, report: Report) -> None:
+    for container in template.containers():
+        if container.at("resources", "limits", EFA).present:
+            continue
+        for variable in container.at("env").elements():
+            if _selects_efa(variable):
+                report.refuse(resource, variable, allowed=f"only in a container that asks for {EFA}", found=variable.at("name").text())
+
+
+def _selects_efa(variable: Node) -> bool:
+    name = variable.at("name").text()
+    if name not in _EFA_ENVIRONMENT:
+        return False
+    wanted = _EFA_ENVIRONMENT[name]
+    return wanted is None or variable.at("value").text() == wanted
+
+
+RULES = (
+    Rule(
+        id="EFA06",
+        name="pod-require-efa-request",
+        title="A pod uses EFA only if it asks for the interfaces its node has",
+        types=POD_TYPES,
+        check=_efa_requests,
+        why="no interface is attached, so a multi-node job trains over TCP at a fraction of the speed without any error.",
+        fix="set requests and limits of vpc.amazonaws.com/efa to the count of the instance type, or remove the EFA environment.",
+        source="EKS guide: EFA; Karpenter 1.14.1 instance-type reference",
+    ),
+)

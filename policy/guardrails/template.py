@@ -1,0 +1,73 @@
+"""Pod templates, wherever a resource holds them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from guardrails.node import Node
+from guardrails.rule import Resource
+from guardrails.tokens import (
+    CRON_JOB,
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    MPI_JOB,
+    NODE_SET,
+    POD,
+    RAY_CLUSTER,
+    RAY_JOB,
+    STATEFUL_SET,
+    VOLCANO_JOB,
+)
+
+POD_TYPES = frozenset({POD, JOB, CRON_JOB, DEPLOYMENT, STATEFUL_SET, DAEMON_SET, MPI_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
+GPU = "nvidia.com/gpu"
+EFA = "vpc.amazonaws.com/efa"
+
+
+@dataclass(frozen=True)
+class PodTemplate:
+    """A pod spec and how many pods the resource makes of it (1 where it does not say)."""
+
+    spec: Node
+    replicas: int
+
+    def containers(self) -> Iterator[Node]:
+        """The pod's ordinary containers."""
+        return self.spec.at("containers").elements()
+
+    def requested(self, resource: str, kind: str = "limits") -> int:
+        """Sum of an extended resource over the containers; 0 where none asks for it."""
+        return sum(container.at("resources", kind, resource).integer() or 0 for container in self.containers())
+
+    def instance_type(self) -> str:
+        """The EC2 instance type that the pod's selector names, or an empty text."""
+        return self.spec.at("nodeSelector", "node.kubernetes.io/instance-type").text()
+
+
+def pod_templates(resource: Resource) -> Iterator[PodTemplate]:
+    """Every pod template of a resource of one of `POD_TYPES`."""
+    spec = resource.at("spec")
+    if resource.type == POD:
+        yield PodTemplate(spec, 1)
+    elif resource.type == CRON_JOB:
+        yield _template(spec.at("jobTemplate", "spec"), "parallelism")
+    elif resource.type == JOB:
+        yield _template(spec, "parallelism")
+    elif resource.type == MPI_JOB:
+        for _, role in spec.at("mpiReplicaSpecs").entries():
+            yield _template(role, "replicas")
+    elif resource.type == VOLCANO_JOB:
+        for task in spec.at("tasks").elements():
+            yield _template(task, "replicas")
+    elif resource.type in (RAY_CLUSTER, RAY_JOB):
+        cluster = spec if resource.type == RAY_CLUSTER else spec.at("rayClusterSpec")
+        yield _template(cluster.at("headGroupSpec"), "replicas")
+        for group in cluster.at("workerGroupSpecs").elements():
+            yield _template(group, "replicas")
+    elif resource.type in POD_TYPES:
+        yield _template(spec, "replicas")
+
+
+def _template(owner: Node, count_key: str) -> PodTemplate:
+    replicas = owner.at(count_key).integer()
+    return PodTemplate(owner.at("template", "spec"), 1 if replicas is None else replicas)
