@@ -1,0 +1,1 @@
+"""Container images made on this machine, where no registry can be reached: controllers from their binaries, the trainer from Debian."""
