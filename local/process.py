@@ -18,6 +18,11 @@ class Daemon:
     pid: int
     started: int
 
+    @classmethod
+    def of(cls, pid: int) -> "Daemon":
+        """The process that has `pid` now."""
+        return cls(pid=pid, started=_start_ticks(pid) or 0)
+
     @property
     def alive(self) -> bool:
         return _start_ticks(self.pid) == self.started
@@ -57,7 +62,7 @@ def start_daemon(
             # A shell's `&` leaves SIGINT ignored; that would be inherited by everything started from here.
             preexec_fn=_default_signals,
         )
-    daemon = Daemon(pid=process.pid, started=_start_ticks(process.pid) or 0)
+    daemon = Daemon.of(process.pid)
     pid_file.write_text(json.dumps(asdict(daemon)))
     return daemon
 

@@ -1,0 +1,3 @@
+module trainyard.dev/local/node/pause
+
+go 1.26
