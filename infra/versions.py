@@ -19,7 +19,7 @@ EKS_ADDONS = {
 
 # Amazon Linux 2023 EKS image release, for Karpenter's alias (al2023@v<release>) and for managed node groups (<kubernetes>.x-<release>).
 AL2023_RELEASE = "20260903"
-AL2023_NODE_GROUP_RELEASE = f"1.36.0-{AL2023_RELEASE}"
+AL2023_NODE_GROUP_RELEASE = f"1.36.3-{AL2023_RELEASE}"
 
 # 1.13 is the first Karpenter for Kubernetes 1.36; placementGroupSelector and networkInterfaces need 1.11.
 KARPENTER = "1.14.0"
