@@ -6,8 +6,8 @@ import math
 def learning_rate(step: int, *, peak: float, warmup_steps: int, decay_steps: int, floor: float) -> float:
     """Rate used by optimizer step `step`, counted from 0.
 
-    Rises linearly so that step `warmup_steps` is the first at the peak, falls by a half cosine to `floor * peak` at `decay_steps`, and stays
-    there: progress is bounded, so the cosine never turns up again after the horizon.
+    Rises linearly so that step `warmup_steps` is the first at the peak, falls by a half cosine to `floor * peak` at `decay_steps`, and
+    stays there: progress is bounded, so the cosine never turns up again after the horizon.
     """
     if step < 0 or not 0 <= warmup_steps < decay_steps:
         raise ValueError(f"step {step}, warmup_steps {warmup_steps}, decay_steps {decay_steps}: need step >= 0 and 0 <= warmup < decay")

@@ -1,0 +1,18 @@
+"""Engines: how the training state is spread over the ranks. Each is imported only when a run uses it."""
+
+from training.config import TrainConfig
+from training.distributed import Ranks
+from training.engines.base import Engine
+
+__all__ = ["Engine", "build_engine"]
+
+
+def build_engine(config: TrainConfig, ranks: Ranks) -> Engine:
+    """The engine that `config.engine.kind` names, with a freshly initialised model."""
+    if config.engine.kind == "deepspeed":
+        from training.engines.deepspeed import DeepSpeedEngine
+
+        return DeepSpeedEngine(config, ranks)
+    from training.engines.ddp import DdpEngine
+
+    return DdpEngine(config, ranks)

@@ -1,0 +1,138 @@
+"""The process group of a run, its device, and the few collectives by which ranks take one decision together."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from training.config import DistributedConfig
+from training.errors import TrainingError
+from training.launch import LOOPBACK, Launch
+from training.rendezvous import meet
+from training.schema import ConfigError
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """All ranks of the run, seen from this one."""
+
+    launch: Launch
+    device: torch.device
+    backend: str
+    """gloo or nccl."""
+    reason: str
+    """Why this backend, for the log."""
+    control: dist.ProcessGroup | None
+    """Group of all ranks on the CPU, for decisions; never the one that moves gradients on a GPU."""
+
+    @property
+    def rank(self) -> int:
+        """This rank."""
+        return self.launch.rank
+
+    @property
+    def world_size(self) -> int:
+        """Number of ranks."""
+        return self.launch.world_size
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this is rank 0, which logs, measures and publishes."""
+        return self.launch.rank == 0
+
+    def sum(self, values: Sequence[float]) -> list[float]:
+        """Sums over all ranks, in double precision, the same on every rank."""
+        if self.world_size == 1:
+            return list(values)
+        tensor = torch.tensor(values, dtype=torch.float64)
+        dist.all_reduce(tensor, group=self.control)
+        return tensor.tolist()
+
+    def gather(self, value: Any) -> list[Any]:
+        """Every rank's value, by rank, on every rank."""
+        values: list[Any] = [value] * self.world_size
+        if self.world_size > 1:
+            dist.all_gather_object(values, value, group=self.control)
+        return values
+
+    def broadcast(self, value: Any) -> Any:
+        """Rank 0's value, on every rank."""
+        values = [value]
+        if self.world_size > 1:
+            dist.broadcast_object_list(values, src=0, group=self.control, device=torch.device("cpu"))
+        return values[0]
+
+    def together(self, action: Callable[[], Any], what: str, error: type[TrainingError]) -> list[Any]:
+        """Run the action on every rank and gather the results.
+
+        If it fails on any rank, `error` is raised on all of them, naming that rank and its reason.
+        """
+        try:
+            outcome = (True, action())
+        except (OSError, RuntimeError, ValueError) as problem:
+            outcome = (False, f"{type(problem).__name__}: {problem}")
+        outcomes = self.gather(outcome)
+        failed = [f"rank {rank}: {result}" for rank, (succeeded, result) in enumerate(outcomes) if not succeeded]
+        if failed:
+            raise error(f"{what} failed on {'; '.join(failed)}")
+        return [result for _, result in outcomes]
+
+    def barrier(self) -> None:
+        """Wait for every rank."""
+        if self.world_size > 1:
+            dist.barrier(group=self.control)
+
+
+def choose_backend(requested: str, num_gpus: int) -> tuple[str, str]:
+    """Backend and the reason for it.
+
+    Raises ConfigError when nccl is asked for and no GPU is visible: that it is compiled in is not enough.
+    """
+    if requested == "auto":
+        return ("nccl", f"{num_gpus} GPUs visible") if num_gpus else ("gloo", "no GPU visible")
+    if requested == "nccl" and not num_gpus:
+        raise ConfigError("distributed.backend", "nccl", "auto or gloo: nccl needs a GPU and this rank sees none")
+    return requested, "set in distributed.backend"
+
+
+def join(launch: Launch, config: DistributedConfig, keep_waiting: Callable[[], None]) -> Ranks:
+    """Meet the other ranks and make the process groups. Raises ConfigError or RendezvousError."""
+    num_gpus = torch.cuda.device_count()
+    backend, reason = choose_backend(config.backend, num_gpus)
+    device = _device(launch, num_gpus) if backend == "nccl" else torch.device("cpu")
+    timeout = timedelta(seconds=config.timeout_seconds)
+    _tell_libraries(launch)
+    if launch.world_size == 1:
+        dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1, timeout=timeout)
+        return Ranks(launch, device, backend, reason, None)
+    store = meet(launch, config.init_timeout_seconds, keep_waiting)
+    dist.init_process_group(backend, store=store, rank=launch.rank, world_size=launch.world_size, timeout=timeout)
+    control = dist.group.WORLD if backend == "gloo" else dist.new_group(backend="gloo", timeout=timeout)
+    return Ranks(launch, device, backend, reason, control)
+
+
+def _device(launch: Launch, num_gpus: int) -> torch.device:
+    """The GPU of this rank: by local rank, or the only one where the launcher shows each rank its own."""
+    if launch.local_rank >= num_gpus > 1:
+        raise TrainingError(f"rank {launch.rank} has local rank {launch.local_rank} but sees only {num_gpus} GPUs; start one rank per GPU")
+    device = torch.device("cuda", launch.local_rank if num_gpus > 1 else 0)
+    torch.cuda.set_device(device)
+    return device
+
+
+def _tell_libraries(launch: Launch) -> None:
+    """Give the launch contract to libraries that read it from the environment themselves, DeepSpeed above all."""
+    os.environ.update(
+        RANK=str(launch.rank),
+        WORLD_SIZE=str(launch.world_size),
+        LOCAL_RANK=str(launch.local_rank),
+        MASTER_ADDR=launch.master_addr,
+        MASTER_PORT=str(launch.master_port),
+    )
+    if launch.master_addr in (LOOPBACK, "localhost"):
+        # A host name that resolves to nothing reachable would otherwise stop gloo on a single machine.
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")

@@ -1,0 +1,59 @@
+"""What the loop asks of an engine, and what engines share."""
+
+import os
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from training.config import OptimizerConfig
+from training.data import Samples
+
+
+class Engine(Protocol):
+    """A model with its optimizer on this rank. Every method is collective: all ranks call it, in the same order."""
+
+    num_parameters: int
+    """Parameters of the whole model, over all ranks."""
+
+    def micro_step(self, samples: Samples, *, last: bool) -> Tensor:
+        """Forward and backward of one micro-batch; gives its mean loss, detached. `last` marks the one before the optimizer step."""
+        ...
+
+    def optimizer_step(self, lr: float) -> float:
+        """Clip, update with this rate, clear the gradients; gives the global gradient norm before clipping."""
+        ...
+
+    def sample_losses(self, samples: Samples) -> Tensor:
+        """Loss of each sample, [batch], without dropout and gradients."""
+        ...
+
+    def save(self, directory: Path) -> list[Path]:
+        """Write model and optimizer into the directory, durably; gives the files that this rank wrote."""
+        ...
+
+    def load(self, directory: Path) -> None:
+        """Read what `save` wrote on as many ranks as there are now."""
+        ...
+
+    def convert(self, directory: Path, scratch: Path) -> None:
+        """Read what `save` wrote on another number of ranks or ZeRO stage; `scratch` is an empty folder on the same storage.
+
+        Raises CheckpointError when this engine cannot.
+        """
+        ...
+
+
+def build_optimizer(model: nn.Module, config: OptimizerConfig, *, fused: bool) -> torch.optim.AdamW:
+    """AdamW over two groups: matrices with weight decay, the rest without."""
+    matrices = [parameter for parameter in model.parameters() if parameter.dim() >= 2]
+    others = [parameter for parameter in model.parameters() if parameter.dim() < 2]
+    groups = [{"params": matrices, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=config.lr, betas=config.betas, eps=config.eps, fused=fused)
+
+
+def sync_file(path: Path) -> None:
+    """Make a written file durable."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())

@@ -1,0 +1,108 @@
+"""Plain PyTorch: the whole model on every rank, gradients averaged. With one rank, no wrapper at all."""
+
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import torch
+import torch.distributed.checkpoint as dcp
+from torch import Tensor, nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict, set_state_dict
+from torch.nn.parallel import DistributedDataParallel
+
+from training.config import TrainConfig
+from training.data import Samples
+from training.distributed import Ranks
+from training.engines.base import build_optimizer
+from training.model import build_model, next_token_loss
+
+_STATE_OPTIONS = StateDictOptions(strict=True)
+
+
+class DdpEngine:
+    """Replicated training, checkpointed through torch.distributed.checkpoint, which any number of ranks can read."""
+
+    def __init__(self, config: TrainConfig, ranks: Ranks) -> None:
+        self._config, self._ranks = config, ranks
+        self._model = build_model(config.model, config.seed, ranks.device)
+        self.num_parameters = sum(parameter.numel() for parameter in self._model.parameters())
+        self._optimizer = build_optimizer(self._model, config.optimizer, fused=True)
+        self._accumulation = config.plan_batch(ranks.world_size).accumulation
+        self._wrapped: nn.Module = self._model
+        if ranks.world_size > 1:
+            devices = [ranks.device] if ranks.device.type == "cuda" else None
+            self._wrapped = DistributedDataParallel(self._model, device_ids=devices)
+            self._settle_buckets()
+
+    def micro_step(self, samples: Samples, *, last: bool) -> Tensor:
+        """See Engine."""
+        self._wrapped.train()
+        with self._gradient_sync(last):
+            with self._autocast():
+                loss = next_token_loss(self._wrapped(samples.tokens), samples.targets).mean()
+            (loss / self._accumulation).backward()
+        return loss.detach()
+
+    def optimizer_step(self, lr: float) -> float:
+        """See Engine."""
+        norm = torch.nn.utils.get_total_norm([parameter.grad for parameter in self._model.parameters() if parameter.grad is not None])
+        if self._config.optimizer.clip_norm is not None:
+            torch.nn.utils.clip_grads_with_norm_(self._model.parameters(), self._config.optimizer.clip_norm, norm)
+        for group in self._optimizer.param_groups:
+            group["lr"] = lr
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+        return float(norm)
+
+    @torch.no_grad()
+    def sample_losses(self, samples: Samples) -> Tensor:
+        """See Engine."""
+        self._model.eval()
+        with self._autocast():
+            return next_token_loss(self._model(samples.tokens), samples.targets)
+
+    def save(self, directory: Path) -> list[Path]:
+        """See Engine. Replicated tensors are written once, shared out over the ranks."""
+        directory.mkdir(exist_ok=True)
+        writer = dcp.FileSystemWriter(directory, sync_files=True)
+        dcp.save(self._state(), storage_writer=writer, process_group=self._ranks.control)
+        own = [*directory.glob(f"__{self._ranks.rank}_*.distcp")]
+        return [*own, directory / ".metadata"] if self._ranks.is_main else own
+
+    def load(self, directory: Path) -> None:
+        """See Engine."""
+        state = self._state()
+        dcp.load(state, storage_reader=dcp.FileSystemReader(directory), process_group=self._ranks.control)
+        set_state_dict(
+            self._model,
+            self._optimizer,
+            model_state_dict=state["model"],
+            optim_state_dict=state["optimizer"],
+            options=_STATE_OPTIONS,
+        )
+
+    def convert(self, directory: Path, scratch: Path) -> None:
+        """See Engine. The format does not depend on the number of ranks, so there is nothing to convert."""
+        del scratch
+        self.load(directory)
+
+    def _state(self) -> dict:
+        model, optimizer = get_state_dict(self._model, self._optimizer, options=_STATE_OPTIONS)
+        return {"model": model, "optimizer": optimizer}
+
+    def _autocast(self) -> AbstractContextManager:
+        return torch.autocast(self._ranks.device.type, dtype=torch.bfloat16, enabled=self._config.engine.precision == "bf16")
+
+    def _gradient_sync(self, last: bool) -> AbstractContextManager:
+        return nullcontext() if last or not isinstance(self._wrapped, DistributedDataParallel) else self._wrapped.no_sync()
+
+    def _settle_buckets(self) -> None:
+        """Run one pass and forget its gradients.
+
+        DDP lays out its buckets anew after the first backward pass, which changes the order of sums on three ranks or more. A resumed run
+        would do so at another step than an unbroken one; this way both have done it before their first step.
+        """
+        tokens = torch.zeros(1, 2, dtype=torch.long, device=self._ranks.device)
+        with torch.random.fork_rng(devices=[self._ranks.device] if self._ranks.device.type == "cuda" else []):
+            for _ in range(2):
+                self._wrapped(tokens).sum().backward()
+        self._optimizer.zero_grad(set_to_none=True)

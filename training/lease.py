@@ -1,0 +1,64 @@
+"""One run at a time in a run directory.
+
+The kernel's file lock is the lease: it ends with the process that holds it, however that ends, so a restart never waits for a stale one.
+On shared storage that takes a mount with locks (Lustre with `flock`; NFS 4, and so EFS, has them). Standard library only.
+"""
+
+import errno
+import fcntl
+import json
+import os
+import socket
+import time
+from datetime import UTC, datetime
+from io import TextIOWrapper
+from pathlib import Path
+
+_FILE = "lease.lock"
+_PATIENCE_SECONDS = 10.0
+_POLL_SECONDS = 0.2
+
+
+class LeaseError(RuntimeError):
+    """The directory is in use by another run, or its storage has no locks."""
+
+
+class Lease:
+    """Held from construction to `release`, or to the end of the process."""
+
+    def __init__(self, directory: Path, *, patience_seconds: float = _PATIENCE_SECONDS) -> None:
+        """Take the lease, waiting a little for a predecessor that is still ending. Raises LeaseError naming the holder."""
+        directory.mkdir(parents=True, exist_ok=True)
+        self._file: TextIOWrapper = (directory / _FILE).open("a+", encoding="utf-8")
+        deadline = time.monotonic() + patience_seconds
+        while not self._try_lock(directory):
+            if time.monotonic() > deadline:
+                holder = self._holder()
+                self._file.close()
+                raise LeaseError(f"{directory} is in use by {holder}; end that run or choose another checkpoint.directory or name")
+            time.sleep(_POLL_SECONDS)
+        self._file.truncate(0)
+        holder = {"host": socket.gethostname(), "pid": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}
+        self._file.write(json.dumps(holder))
+        self._file.flush()
+
+    def release(self) -> None:
+        """Let the next run in."""
+        self._file.close()
+
+    def _try_lock(self, directory: Path) -> bool:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                return False
+            raise LeaseError(f"{directory}: its storage has no file locks ({error}); mount Lustre with the flock option") from None
+        return True
+
+    def _holder(self) -> str:
+        self._file.seek(0)
+        try:
+            holder = json.loads(self._file.read())
+            return f"process {holder['pid']} on {holder['host']} since {holder['since']}"
+        except (json.JSONDecodeError, KeyError, TypeError):
+            return "another run"

@@ -1,0 +1,173 @@
+"""The run itself: steps, evaluations, saves, and the decision of all ranks to stop."""
+
+import logging
+import math
+import os
+import time
+from contextlib import closing
+
+import torch
+
+from training import distributed
+from training.batch import BatchPlan
+from training.checkpoint import Checkpointer
+from training.config import TrainConfig
+from training.data import Dataset
+from training.distributed import Ranks
+from training.engines import Engine, build_engine
+from training.errors import TrainingError
+from training.exit_codes import ExitCode
+from training.launch import Launch
+from training.metrics import Metrics
+from training.model import attention_choice
+from training.progress import Progress
+from training.schedule import learning_rate
+from training.signals import StopRequest
+
+_log = logging.getLogger(__name__)
+
+
+def run(config: TrainConfig, launch: Launch, stop: StopRequest) -> ExitCode:
+    """Join the other ranks, resume or start, train to the end or to a stop. Gives DONE or RESTART; anything else raises."""
+    plan = config.plan_batch(launch.world_size)
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    dataset = Dataset(config)
+    ranks = distributed.join(launch, config.distributed, stop.raise_if_received)
+    _refuse_different_inputs(ranks, config, dataset)
+    with closing(Checkpointer(config, ranks, dataset.fingerprint)) as checkpointer:
+        engine = build_engine(config, ranks)
+        if ranks.is_main:
+            _banner(config, ranks, plan, dataset, engine)
+        progress = checkpointer.resume(engine)
+        metrics = Metrics(config.run_directory / "metrics.jsonl", enabled=ranks.is_main, log_every=config.log_every)
+        with closing(metrics):
+            metrics.start(progress.step, plan, world_size=ranks.world_size, engine=str(config.engine), steps=config.steps)
+            trainer = Trainer(config, ranks, plan, dataset, engine, checkpointer, metrics, progress)
+            outcome = trainer.train(stop)
+            metrics.end(progress.step, outcome.name.lower())
+    ranks.barrier()
+    torch.distributed.destroy_process_group()
+    return outcome
+
+
+class Trainer:
+    """One process's part of the run."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        ranks: Ranks,
+        plan: BatchPlan,
+        dataset: Dataset,
+        engine: Engine,
+        checkpointer: Checkpointer,
+        metrics: Metrics,
+        progress: Progress,
+    ) -> None:
+        self._config, self._ranks, self._plan, self._dataset = config, ranks, plan, dataset
+        self._engine, self._checkpointer, self._metrics, self._progress = engine, checkpointer, metrics, progress
+
+    def train(self, stop: StopRequest) -> ExitCode:
+        """Make optimizer steps until all are made, the time slice is over or a rank was asked to stop."""
+        config, progress = self._config, self._progress
+        first = progress.step
+        while progress.step < config.steps:
+            stopped = self._ranks.sum([float(stop.received is not None)])[0] > 0
+            if stopped or progress.step - first == config.stop_after:
+                self._save()
+                self._announce_stop(stop, stopped)
+                return ExitCode.RESTART
+            self._step()
+            if self._is_due(config.evaluation.every):
+                self._evaluate()
+            if self._is_due(config.checkpoint.every):
+                self._save()
+        if progress.step != config.steps:
+            raise TrainingError(f"made {progress.step} optimizer steps, but {config.steps} were asked for")
+        if self._ranks.is_main:
+            _log.info("done: %d optimizer steps, %.2f epochs", progress.step, self._dataset.epoch(progress.samples))
+        return ExitCode.DONE
+
+    def _step(self) -> None:
+        """One optimizer step over the whole global batch."""
+        started = time.monotonic()
+        plan, progress = self._plan, self._progress
+        losses = []
+        for micro_step in range(plan.accumulation):
+            samples = self._dataset.train_batch(progress.samples, plan, self._ranks.rank, micro_step).to(self._ranks.device)
+            losses.append(self._engine.micro_step(samples, last=micro_step == plan.accumulation - 1))
+        rate = learning_rate(
+            progress.step,
+            peak=self._config.optimizer.lr,
+            warmup_steps=self._config.schedule.warmup_steps,
+            decay_steps=self._config.decay_steps,
+            floor=self._config.schedule.floor,
+        )
+        norm = self._engine.optimizer_step(rate)
+        total = self._ranks.sum([float(torch.stack(losses).double().mean())])[0]
+        loss = total / self._ranks.world_size
+        progress.step += 1
+        progress.samples += plan.global_batch
+        seconds = time.monotonic() - started
+        if not math.isfinite(loss) or not math.isfinite(norm):
+            raise TrainingError(f"step {progress.step}: loss {loss}, gradient norm {norm}; lower optimizer.lr or look at the data")
+        tokens = plan.global_batch * self._config.data.sequence_length
+        self._metrics.step(progress.step, loss=loss, lr=rate, grad_norm=norm, tokens_per_second=tokens / seconds, seconds=seconds)
+
+    def _evaluate(self) -> None:
+        """Mean loss of the same held-out samples whatever the number of ranks; the last ranks may repeat one with no weight."""
+        started = time.monotonic()
+        count = min(self._config.evaluation.samples, self._dataset.num_eval)
+        size, ranks = self._config.batch.micro, self._ranks
+        total = 0.0
+        for first in range(0, count, size * ranks.world_size):
+            indices = range(first + ranks.rank * size, first + (ranks.rank + 1) * size)
+            batch = self._dataset.eval_batch([min(index, count - 1) for index in indices]).to(ranks.device)
+            losses = self._engine.sample_losses(batch).double().tolist()
+            total += sum(loss for index, loss in zip(indices, losses, strict=True) if index < count)
+        loss = ranks.sum([total])[0] / count
+        self._metrics.evaluation(self._progress.step, loss, time.monotonic() - started)
+
+    def _save(self) -> None:
+        if self._progress.step == 0:
+            return
+        saved = self._checkpointer.save(self._engine, self._progress)
+        if saved:
+            self._metrics.checkpoint(self._progress.step, saved.directory, saved.seconds, saved.size_bytes)
+
+    def _is_due(self, every: int) -> bool:
+        """Whether something done every so many steps is due now; what is done at all is done at the last step too."""
+        return self._progress.step == self._config.steps or bool(every and self._progress.step % every == 0)
+
+    def _announce_stop(self, stop: StopRequest, stopped: bool) -> None:
+        if stop.received:
+            reason = stop.received.name
+        else:
+            reason = "another rank was asked to" if stopped else f"stop_after = {self._config.stop_after}"
+        if self._ranks.is_main or stop.received:
+            _log.info(
+                "stopping after step %d of %d (%s); saved, exit code %d", self._progress.step, self._config.steps, reason, ExitCode.RESTART
+            )
+
+
+def _refuse_different_inputs(ranks: Ranks, config: TrainConfig, dataset: Dataset) -> None:
+    """All ranks must run one configuration on one corpus; a stale mount on one host is found here, not in the loss."""
+    mine = {"configuration": config.to_json(), "corpus": dataset.fingerprint}
+    for rank, theirs in enumerate(ranks.gather(mine)):
+        for what, value in mine.items():
+            if theirs[what] != value:
+                raise TrainingError(f"rank {rank} has another {what} than rank {ranks.rank}; give all ranks the same files")
+
+
+def _banner(config: TrainConfig, ranks: Ranks, plan: BatchPlan, dataset: Dataset, engine: Engine) -> None:
+    dtype = torch.bfloat16 if config.engine.precision == "bf16" else torch.float32
+    attention = attention_choice(config.model, config.data.sequence_length, dtype, ranks.device)
+    launch = ranks.launch
+    _log.info("run %s in %s: %d optimizer steps", config.name, config.run_directory, config.steps)
+    _log.info("world size %d (launched by %s, rank 0 at %s:%d)", ranks.world_size, launch.launcher, launch.master_addr, launch.master_port)
+    _log.info("backend %s (%s), device %s, %d threads per rank", ranks.backend, ranks.reason, ranks.device, torch.get_num_threads())
+    _log.info("global batch %s; %d tokens per step", plan, plan.global_batch * config.data.sequence_length)
+    _log.info(
+        "engine %s, %s parameters, attention kernel %s, torch %s", config.engine, f"{engine.num_parameters:,}", attention, torch.__version__
+    )
+    _log.info("corpus %s", dataset.describe())

@@ -1,0 +1,165 @@
+"""Decoder-only transformer: RMSNorm, rotary positions, grouped-query attention, SwiGLU.
+
+Tensors are [batch, sequence, ...] outside attention and [batch, heads, sequence, head] inside it. The constructor allocates nothing that
+matters, so a model can be built on the meta device and filled by `init_weights` once it has been placed.
+"""
+
+import zlib
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.checkpoint import checkpoint
+
+from training.config import ModelConfig
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+_INIT_STD = 0.02
+_BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH}
+
+
+class Transformer(nn.Module):
+    """Token ids [batch, sequence] to logits [batch, sequence, vocab], in fp32."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocab_size, config.dim)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
+        self.norm = nn.RMSNorm(config.dim, eps=config.norm_eps)
+        self.head = nn.Linear(config.dim, config.vocab_size, bias=False)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Logits for the token after each position."""
+        # Computed here and not kept as a buffer: an engine that casts modules to bf16 would spoil the angles of late positions.
+        rotation = rotary(tokens.shape[1], self.config.dim // self.config.num_heads, self.config.rope_theta, tokens.device)
+        recompute = self.config.activation_checkpointing == "full" and self.training and torch.is_grad_enabled()
+        hidden = self.embedding(tokens)
+        for block in self.blocks:
+            hidden = checkpoint(block, hidden, rotation, use_reentrant=False) if recompute else block(hidden, rotation)
+        return self.head(self.norm(hidden)).float()
+
+    @torch.no_grad()
+    def init_weights(self, seed: int) -> None:
+        """Fill every parameter from the seed and its own name, so that the values do not depend on the order, device or ranks."""
+        residual_std = _INIT_STD / (2 * self.config.num_layers) ** 0.5
+        for name, parameter in self.named_parameters():
+            if parameter.dim() == 1:
+                parameter.fill_(1.0)
+                continue
+            generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{name}".encode()))
+            std = residual_std if name.endswith(("attention.out.weight", "feed_forward.down.weight")) else _INIT_STD
+            parameter.copy_(torch.empty(parameter.shape).normal_(0.0, std, generator=generator))
+
+
+class Block(nn.Module):
+    """Attention and feed-forward, each behind a norm and around a residual."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.attention_norm = nn.RMSNorm(config.dim, eps=config.norm_eps)
+        self.attention = Attention(config)
+        self.feed_forward_norm = nn.RMSNorm(config.dim, eps=config.norm_eps)
+        self.feed_forward = FeedForward(config)
+        self.dropout = config.dropout
+
+    def forward(self, hidden: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
+        """[batch, sequence, dim] to the same."""
+        hidden = hidden + F.dropout(self.attention(self.attention_norm(hidden), rotation), self.dropout, self.training)
+        return hidden + F.dropout(self.feed_forward(self.feed_forward_norm(hidden)), self.dropout, self.training)
+
+
+class Attention(nn.Module):
+    """Causal grouped-query attention through scaled_dot_product_attention."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.num_heads, self.num_kv_heads = config.num_heads, config.num_kv_heads
+        self.head_dim = config.dim // config.num_heads
+        self.dropout = config.dropout
+        self.kernel = config.attention
+        self.query = nn.Linear(config.dim, self.num_heads * self.head_dim, bias=False)
+        self.key = nn.Linear(config.dim, self.num_kv_heads * self.head_dim, bias=False)
+        self.value = nn.Linear(config.dim, self.num_kv_heads * self.head_dim, bias=False)
+        self.out = nn.Linear(self.num_heads * self.head_dim, config.dim, bias=False)
+
+    def forward(self, hidden: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
+        """[batch, sequence, dim] to the same; each position sees itself and the ones before it."""
+        batch, length, _ = hidden.shape
+        query = rotate(self._heads(self.query(hidden), self.num_heads), rotation)
+        key = rotate(self._heads(self.key(hidden), self.num_kv_heads), rotation)
+        value = self._heads(self.value(hidden), self.num_kv_heads)
+        groups = self.num_heads // self.num_kv_heads
+        with attention_kernel(self.kernel):
+            mixed = F.scaled_dot_product_attention(
+                query,
+                key.repeat_interleave(groups, dim=1),
+                value.repeat_interleave(groups, dim=1),
+                is_causal=True,
+                dropout_p=self.dropout if self.training else 0.0,
+            )
+        return self.out(mixed.transpose(1, 2).reshape(batch, length, -1))
+
+    def _heads(self, flat: Tensor, heads: int) -> Tensor:
+        return flat.view(*flat.shape[:2], heads, self.head_dim).transpose(1, 2)
+
+
+class FeedForward(nn.Module):
+    """SwiGLU."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.gate = nn.Linear(config.dim, config.ffn_dim, bias=False)
+        self.up = nn.Linear(config.dim, config.ffn_dim, bias=False)
+        self.down = nn.Linear(config.ffn_dim, config.dim, bias=False)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[batch, sequence, dim] to the same."""
+        return self.down(F.silu(self.gate(hidden)) * self.up(hidden))
+
+
+def rotary(length: int, head_dim: int, theta: float, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Cosine and sine, each [sequence, head / 2] in fp32."""
+    frequencies = theta ** (-torch.arange(0, head_dim, 2, device=device, dtype=torch.float32) / head_dim)
+    angles = torch.outer(torch.arange(length, device=device, dtype=torch.float32), frequencies)
+    return angles.cos(), angles.sin()
+
+
+def rotate(heads: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
+    """Turn each pair (i, i + head / 2) of [batch, heads, sequence, head] by its position's angle."""
+    cosine, sine = rotation
+    first, second = heads.float().chunk(2, dim=-1)
+    return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1).to(heads.dtype)
+
+
+def attention_kernel(name: str) -> "AbstractContextManager[None]":
+    """Context that limits attention to one kernel family; `auto` limits nothing."""
+    return nullcontext() if name == "auto" else sdpa_kernel(_BACKENDS[name])
+
+
+def attention_choice(config: ModelConfig, length: int, dtype: torch.dtype, device: torch.device) -> str:
+    """Name of the kernel family that PyTorch takes for this shape, for the log."""
+    shape = (1, config.num_heads, length, config.dim // config.num_heads)
+    probe = torch.empty(shape, dtype=dtype, device=device)
+    with attention_kernel(config.attention):
+        choice = torch._fused_sdp_choice(probe, probe, probe, dropout_p=config.dropout, is_causal=True)
+    return SDPBackend(choice).name.lower().removesuffix("_attention")
+
+
+def next_token_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """Mean cross entropy of each sample, [batch]."""
+    return F.cross_entropy(logits.transpose(1, 2), targets, reduction="none").mean(dim=1)
+
+
+def build_model(config: ModelConfig, seed: int, device: torch.device) -> Transformer:
+    """A model placed on the device and filled from the seed; storage is allocated once."""
+    with torch.device("meta"):
+        model = Transformer(config)
+    model.to_empty(device=device)
+    model.init_weights(seed)
+    return model

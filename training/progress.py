@@ -1,0 +1,82 @@
+"""How far a run is, what a checkpoint says about itself, and whether a configuration may go on from it. Standard library only."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from training.config import TrainConfig
+from training.schema import ConfigError
+
+# These change how the same numbers are computed, not what the run is.
+_FREE_MODEL_KEYS = {"attention", "activation_checkpointing"}
+
+
+@dataclass
+class Progress:
+    """Position of the run; the same on every rank."""
+
+    step: int = 0
+    """Optimizer steps made."""
+    samples: int = 0
+    """Samples taken, over all ranks: the data cursor."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointInfo:
+    """What a checkpoint says about itself, beside the engine's own files."""
+
+    step: int
+    samples: int
+    world_size: int
+    config: dict[str, Any]
+    """The whole TrainConfig that wrote it."""
+    corpus: str
+    """Fingerprint of the corpus that the cursor belongs to."""
+    versions: dict[str, str]
+
+    def to_json(self) -> str:
+        """As text, for the checkpoint."""
+        return json.dumps(asdict(self), indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> "CheckpointInfo":
+        """Back from text."""
+        return cls(**json.loads(text))
+
+    @property
+    def engine(self) -> str:
+        """Engine and sharding, in words."""
+        engine = self.config["engine"]
+        return engine["kind"] if engine["zero_stage"] is None else f"{engine['kind']} ZeRO-{engine['zero_stage']}"
+
+
+def refuse_other_run(info: CheckpointInfo, config: TrainConfig, corpus: str) -> None:
+    """Raise ConfigError if the configuration describes another run than the one that the checkpoint belongs to."""
+    now, then = config.to_mapping(), info.config
+    for section, free in (("model", _FREE_MODEL_KEYS), ("data", {"files"})):
+        for key, value in now[section].items():
+            if key not in free and then[section].get(key) != value:
+                raise ConfigError(
+                    f"{section}.{key}", value, f"{json.dumps(then[section].get(key))}, as in the checkpoint of step {info.step}"
+                )
+    if now["seed"] != then["seed"]:
+        raise ConfigError("seed", now["seed"], f"{then['seed']}, as in the checkpoint of step {info.step}: it fixes the order of samples")
+    if info.corpus != corpus:
+        raise ConfigError(
+            "data.files", list(config.data.files), f"the corpus that step {info.step} was trained on; these files differ from it"
+        )
+    if config.engine.kind != then["engine"]["kind"]:
+        raise ConfigError("engine.kind", config.engine.kind, f"{then['engine']['kind']}, as in the checkpoint of step {info.step}")
+    if config.engine.kind == "deepspeed" and config.engine.precision != then["engine"]["precision"]:
+        # DeepSpeed keeps the weights themselves in this precision, and its files with them.
+        raise ConfigError("engine.precision", config.engine.precision, f"{then['engine']['precision']}, as in step {info.step}")
+    if info.step > config.steps:
+        raise ConfigError("steps", config.steps, f"at least {info.step}: the newest checkpoint has made that many")
+
+
+def layout_change(info: CheckpointInfo, config: TrainConfig, world_size: int) -> str | None:
+    """How ranks or sharding differ from the checkpoint's, naming both; None if they do not."""
+    before = f"{info.world_size} ranks of {info.engine}"
+    stage = config.engine.zero_stage
+    now = f"{world_size} ranks of {config.engine.kind if stage is None else f'{config.engine.kind} ZeRO-{stage}'}"
+    return None if before == now else f"the checkpoint of step {info.step} was written by {before}, this run has {now}"

@@ -1,0 +1,102 @@
+"""How ranks meet: name lookup with retries, a store served by rank 0, and a roll call that names who is missing or came twice."""
+
+import json
+import os
+import socket
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+from torch.distributed import PrefixStore, Store, TCPStore
+
+from training.errors import RendezvousError
+from training.launch import Launch
+
+_POLL_SECONDS = 0.05
+_FIRST_RETRY_SECONDS = 0.2
+_LONGEST_RETRY_SECONDS = 5.0
+_MANY = 16
+
+
+def meet(launch: Launch, timeout_seconds: int, keep_waiting: Callable[[], None]) -> Store:
+    """Wait until every rank has come, and return the store that they share.
+
+    `keep_waiting` is called while polling and may raise to give up. Raises RendezvousError, naming ranks, when the time is over.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    wait_for_name(launch.master_addr, deadline, keep_waiting)
+    try:
+        store = TCPStore(
+            launch.master_addr,
+            launch.master_port,
+            world_size=launch.world_size,
+            is_master=launch.rank == 0 and not launch.store_is_served,
+            timeout=timedelta(seconds=max(1.0, deadline - time.monotonic())),
+            wait_for_workers=False,
+        )
+    except (RuntimeError, ValueError) as error:
+        raise RendezvousError(_no_store(launch, timeout_seconds, error)) from error
+    # A launcher's own store outlives a restart of its ranks; the attempt keeps old arrivals apart from new ones.
+    shared = PrefixStore(f"trainyard/{launch.attempt}", store)
+    roll_call(shared, launch, deadline, timeout_seconds, keep_waiting)
+    return PrefixStore("group", shared)
+
+
+def wait_for_name(host: str, deadline: float, keep_waiting: Callable[[], None]) -> None:
+    """Retry the lookup: a pod's name may enter DNS after its neighbours have started."""
+    delay = _FIRST_RETRY_SECONDS
+    while True:
+        keep_waiting()
+        try:
+            socket.getaddrinfo(host, None)
+            return
+        except socket.gaierror as error:
+            if time.monotonic() + delay > deadline:
+                raise RendezvousError(f"MASTER_ADDR={host} does not resolve ({error}); it must be the DNS name of rank 0's host") from None
+        time.sleep(delay)
+        delay = min(delay * 2, _LONGEST_RETRY_SECONDS)
+
+
+def roll_call(store: Store, launch: Launch, deadline: float, timeout_seconds: int, keep_waiting: Callable[[], None]) -> None:
+    """Note this rank's arrival and wait for all the others."""
+    me = f"{socket.gethostname()} (pid {os.getpid()})"
+    if store.add(f"claim/{launch.rank}", 1) > 1:
+        _wait(store, [f"arrived/{launch.rank}"], deadline, keep_waiting)
+        other = json.loads(store.get(f"arrived/{launch.rank}"))["who"]
+        raise RendezvousError(f"rank {launch.rank} came twice: {other} and {me}; give every process its own rank")
+    store.set(f"arrived/{launch.rank}", json.dumps({"who": me, "world_size": launch.world_size}))
+    expected = [f"arrived/{rank}" for rank in range(launch.world_size)]
+    if not _wait(store, expected, deadline, keep_waiting):
+        missing = [rank for rank in range(launch.world_size) if not store.check([f"arrived/{rank}"])]
+        raise RendezvousError(
+            f"after {timeout_seconds} s {len(missing)} of {launch.world_size} ranks have not come to "
+            f"{launch.master_addr}:{launch.master_port}: {_ranks(missing)}; look at their logs"
+        )
+    if launch.rank == 0:
+        for rank, key in enumerate(expected):
+            arrival = json.loads(store.get(key))
+            if arrival["world_size"] != launch.world_size:
+                raise RendezvousError(
+                    f"rank {rank} on {arrival['who']} was started for {arrival['world_size']} ranks, rank 0 for {launch.world_size}"
+                )
+
+
+def _wait(store: Store, keys: list[str], deadline: float, keep_waiting: Callable[[], None]) -> bool:
+    while not store.check(keys):
+        keep_waiting()
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True
+
+
+def _ranks(ranks: list[int]) -> str:
+    more = f" and {len(ranks) - _MANY} more" if len(ranks) > _MANY else ""
+    return "ranks " + ", ".join(map(str, ranks[:_MANY])) + more
+
+
+def _no_store(launch: Launch, timeout_seconds: int, error: Exception) -> str:
+    where = f"{launch.master_addr}:{launch.master_port}"
+    if launch.rank == 0 and not launch.store_is_served:
+        return f"rank 0 cannot listen on {where}: {str(error).splitlines()[0]}; set MASTER_PORT to a free port"
+    return f"rank 0 has not come: nothing answered rank {launch.rank} at {where} within {timeout_seconds} s"

@@ -1,0 +1,81 @@
+"""Train one run: `python -m training.train --config file.json [--set key=value ...]`.
+
+By hand:        python -m training.train --recipe tiny --set checkpoint.directory=runs
+Two ranks:      python -m torch.distributed.run --nproc-per-node 2 -m training.train --recipe tiny --set engine.kind=deepspeed \\
+                    --set engine.zero_stage=1
+mpirun, srun:   mpirun -np 2 python -m training.train --config file.json      (MASTER_ADDR names rank 0's host if there are several)
+
+The same command goes on from the newest whole checkpoint. SIGTERM, SIGUSR1 and SIGINT make all ranks save and exit 75 ("start me again");
+0 means that all steps are made, 78 that the configuration or the launch environment was refused, 1 any other failure. The last lines of the
+log name the rank and the reason. `python -m training.plot` draws the metrics.
+"""
+
+import argparse
+import logging
+import os
+import sys
+import traceback
+from pathlib import Path
+
+from training.config import TrainConfig
+from training.errors import StopRequestedError, TrainingError
+from training.exit_codes import ExitCode
+from training.launch import Launch, LaunchError, read_launch
+from training.lease import LeaseError
+from training.recipes import RECIPES, recipe
+from training.schema import ConfigError
+from training.signals import StopRequest
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command and give its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m training.train", description="Train a model on as many ranks as the launcher started.")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--config", type=Path, help="JSON file of a TrainConfig")
+    source.add_argument("--recipe", choices=sorted(RECIPES), help="a named configuration")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change one setting, such as optimizer.lr=1e-3")
+    options = parser.parse_args(arguments)
+    stop = StopRequest()
+    stop.install()
+    where = f"rank {os.environ.get('RANK', '?')}"
+    try:
+        launch = read_launch(os.environ)
+        where = f"rank {launch.rank} of {launch.world_size}"
+        _start_log(launch)
+        text = options.config.read_text(encoding="utf-8") if options.config else recipe(options.recipe).to_json()
+        return _train(TrainConfig.from_json(text, options.set), launch, stop)
+    except (ConfigError, LaunchError) as error:
+        return _fail(where, str(error), ExitCode.CONFIG)
+    except StopRequestedError as error:
+        return _fail(where, f"{error}; nothing to save", ExitCode.RESTART)
+    except (TrainingError, LeaseError, OSError) as error:
+        return _fail(where, f"{type(error).__name__}: {error}", ExitCode.FAILED)
+    except Exception as error:
+        traceback.print_exc()
+        return _fail(where, f"{type(error).__name__}: {error}", ExitCode.FAILED)
+
+
+def _train(config: TrainConfig, launch: Launch, stop: StopRequest) -> ExitCode:
+    # One thread per rank unless the launcher says otherwise; torch reads it when it is imported, which is only now that all is well.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    from training.loop import run
+
+    return run(config, launch, stop)
+
+
+def _start_log(launch: Launch) -> None:
+    level = logging.INFO if launch.rank == 0 else logging.WARNING
+    logging.basicConfig(level=level, stream=sys.stdout, format=f"%(asctime)s rank {launch.rank} | %(message)s", datefmt="%H:%M:%S")
+
+
+def _fail(where: str, reason: str, code: ExitCode) -> int:
+    print(f"{where} ended with exit code {int(code)} ({code.name.lower()}): {reason}", file=sys.stderr, flush=True)
+    return code
+
+
+if __name__ == "__main__":
+    exit_code = main()
+    logging.shutdown()
+    sys.stdout.flush()
+    # Without interpreter shutdown: a failed rank must not wait there for peers in a collective.
+    os._exit(exit_code)
