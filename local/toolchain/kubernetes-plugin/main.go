@@ -7,7 +7,7 @@ import (
 	"github.com/pulumi/pulumi-kubernetes/provider/v4/pkg/provider"
 )
 
-// The build copies both files from the module's own command folder (see local/toolchain/build.py).
+// The build copies both files from the module's own command folder (see builds.toml).
 var (
 	//go:embed schema.json
 	schema []byte
