@@ -5,11 +5,28 @@ import sys
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
+from rich.status import Status
 
 from local.errors import LocalStackError
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step that runs. Off a terminal its details are not shown, so that a log has one line for its start and one for its end."""
+
+    title: str
+    start: float
+    status: Status | None
+
+    def update(self, detail: str) -> None:
+        """Show how far the step is."""
+        if self.status:
+            self.status.update(escape(f"{self.title}: {detail}, {time.monotonic() - self.start:.0f} s"))
 
 
 class Progress:
@@ -23,7 +40,7 @@ class Progress:
         log.parent.mkdir(parents=True, exist_ok=True)
 
     @contextmanager
-    def step(self, label: str) -> Generator[None]:
+    def step(self, label: str) -> Generator["Step"]:
         """Show `label` while its body runs, then the seconds it took. An error of the body passes through."""
         self.done += 1
         self.total = max(self.total, self.done)
@@ -32,11 +49,11 @@ class Progress:
         with self.log.open("a") as log:
             log.write(f"== {title}\n")
         if self.console.is_terminal:
-            with self.console.status(title):
-                yield
+            with self.console.status(escape(title)) as status:
+                yield Step(title, start, status)
         else:
             self.console.print(f"{title} ...", markup=False)
-            yield
+            yield Step(title, start, None)
         self.console.print(f"{title}: {time.monotonic() - start:.1f} s", markup=False)
 
     def run(

@@ -1,0 +1,121 @@
+"""The whole local stack as one thing: tools, images, AWS emulator, Kubernetes node, and what ties them together."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from infra import labels
+from local.aws.emulator import Emulator, Endpoint
+from local.images.catalog import controller_images
+from local.images.trainer import trainer_image
+from local.node.layout import Layout
+from local.node.node import Node
+from local.paths import REPOSITORY, cache_dir, state_dir
+from local.process import find_daemon, start_daemon
+from local.progress import Progress
+from local.toolchain.environments import training_environment
+from local.toolchain.tools import CHARTS, CLUSTER, CONTROLLERS, ensure
+
+SYSTEM_POOL = "system"
+EMULATED = (
+    "AWS: every API call goes to an emulator on loopback; nothing costs anything and no instance runs",
+    "EKS: the control plane is real Kubernetes on this machine; managed add-ons are records in the emulator",
+    "Karpenter: the real controller launches instances in the emulator; their nodes and pods are simulated by kwok",
+    "Lustre and EFS: file systems are records in the emulator; claims are mounted as folders of this machine by a stand-in CSI node",
+    "Device plug-ins: their DaemonSets are created and match no node here, since there is no device",
+)
+"""What `make up` says of its limits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """What a started local stack offers to the programs that run on it."""
+
+    aws: Endpoint
+    kubeconfig: Path
+    charts: Mapping[str, Path]
+    trainer_image: str
+    training_python: Path
+    """Interpreter of the training environment, the one that pods use."""
+    volumes: Path
+    """Folder that holds, per CSI driver and volume handle, what pods see in their claims."""
+
+
+class LocalStack:
+    """The local stack of one state folder."""
+
+    def __init__(self, state: Path | None = None) -> None:
+        self.state = state or state_dir()
+        self.emulator = Emulator(self.state / "aws")
+        self._node_state = self.state / "node"
+        self._registrar = self.state / "registrar.pid"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig; there once the node was started."""
+        return Layout(self._node_state).kubeconfig
+
+    @property
+    def volumes(self) -> Path:
+        """Folder of the claims' contents."""
+        return Layout(self._node_state).volumes
+
+    def start(self, progress: Progress) -> Running:
+        """Have everything running; what runs already is left alone.
+
+        Raises:
+            LocalStackError: the machine lacks something, a build failed, or a part does not come up.
+        """
+        tools = ensure([CLUSTER, CONTROLLERS, CHARTS], progress)
+        environment = training_environment(progress)
+        out = cache_dir() / "images"
+        charts = {name: path for name, path in tools.items() if name.endswith(("-chart", "-manifest", "-script"))}
+        archives = controller_images(tools, charts, out, progress)
+        trainer = trainer_image(out, REPOSITORY / "training", progress)
+        node = self.node(tools, environment)
+        node.start(progress)
+        with progress.step("load container images"):
+            node.import_images([*(archive.path for archive in archives), trainer.path])
+        aws = self.emulator.start(progress, also_bind=node.host_ip)
+        self._start_registrar(aws)
+        return Running(
+            aws=aws,
+            kubeconfig=node.kubeconfig,
+            charts=charts,
+            trainer_image=trainer.reference,
+            training_python=environment / "bin" / "python",
+            volumes=self.volumes,
+        )
+
+    def node(self, binaries: Mapping[str, Path], trainer_env: Path | None = None) -> Node:
+        """The Kubernetes node; it plays the part of the platform's system pool."""
+        return Node(self._node_state, binaries, trainer_env=trainer_env, labels={labels.POOL: SYSTEM_POOL})
+
+    def stop(self) -> None:
+        """End every process; data stays for the next start."""
+        registrar = find_daemon(self._registrar)
+        if registrar:
+            registrar.stop()
+        Node(self._node_state, {}).stop()
+        self.emulator.stop()
+
+    def destroy(self) -> None:
+        """End every process and remove the data of node and emulator."""
+        self.stop()
+        Node(self._node_state, {}).destroy()
+        self.emulator.forget()
+
+    def was_started(self) -> bool:
+        """Whether a node of this state folder exists, running or not."""
+        return self.kubeconfig.exists()
+
+    def _start_registrar(self, aws: Endpoint) -> None:
+        if find_daemon(self._registrar):
+            return
+        start_daemon(
+            [sys.executable, "-m", "local.registrar", "--kubeconfig", self.kubeconfig, "--endpoint", aws.url, "--region", aws.region],
+            log=self.state / "logs" / "registrar.log",
+            pid_file=self._registrar,
+            cwd=REPOSITORY,
+        )

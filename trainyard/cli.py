@@ -1,0 +1,121 @@
+"""`trainyard COMMAND`, which the Makefile calls."""
+
+import signal
+import sys
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from local.errors import LocalStackError
+from local.progress import Progress
+from trainyard import commands
+from trainyard.engine import EngineError
+from trainyard.project import LOCAL_STACK
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+StackOption = Annotated[str, typer.Option("--stack", help="local runs on this machine; any other name is a stack on AWS.")]
+_INTERRUPTED = 130
+
+
+@app.command()
+def setup() -> None:
+    """Make the Python environment and build or find the tools."""
+    _run(commands.setup, "setup")
+
+
+@app.command()
+def up(stack: StackOption = LOCAL_STACK) -> None:
+    """Bring the platform up, run its jobs, show their losses."""
+    _run(lambda progress: commands.up(stack, progress, out), "up")
+
+
+@app.command()
+def down(stack: StackOption = LOCAL_STACK) -> None:
+    """Destroy both stacks and prove that nothing is left."""
+    _run(lambda progress: commands.down(stack, progress, out), "down")
+
+
+@app.command()
+def preview(stack: StackOption = LOCAL_STACK) -> None:
+    """Show what `up` would change, judged by the policy pack."""
+    _run(lambda progress: commands.preview(stack, progress, out), "preview")
+
+
+@app.command()
+def plan(stack: StackOption = LOCAL_STACK) -> None:
+    """Write what `up` would change as JSON and Markdown."""
+    _run(lambda progress: commands.plan(stack, progress, out), "plan")
+
+
+@app.command()
+def recover(stack: StackOption = LOCAL_STACK) -> None:
+    """After a killed `up` or `down`: lift its lock and take what it made into the state."""
+    _run(lambda progress: commands.recover(stack, progress, out), "recover")
+
+
+@app.command()
+def status(stack: StackOption = LOCAL_STACK) -> None:
+    """Show what runs, and which tools are installed, built or stand-ins."""
+    _run(lambda progress: commands.status(stack, progress, out), "status")
+
+
+@app.command()
+def logs(job: Annotated[str, typer.Argument(help="Name of the job, such as pretrain-mpi.")] = "", stack: StackOption = LOCAL_STACK) -> None:
+    """Print the logs of a job."""
+    _run(lambda progress: commands.logs(stack, job, progress, out), "logs")
+
+
+@app.command()
+def clean() -> None:
+    """Stop the local stack and delete its state."""
+    _run(lambda progress: commands.clean(progress, out), "clean")
+
+
+def main() -> None:
+    """Run the command line."""
+    # A shell that starts this with `&` leaves SIGINT ignored, for this process and all that it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _terminate)
+    app()
+
+
+def _run(command: Callable[[Progress], None], name: str) -> None:
+    """Run a command; what a user can act on is told in words, and the exit status says whether it worked."""
+    progress = Progress(commands.log_file(name), total=1, console=err)
+    try:
+        command(progress)
+    except EngineError as error:
+        _explain(error)
+        sys.exit(1)
+    except LocalStackError as error:
+        err.print(f"error: {error}", style="red", markup=False)
+        _name_log(error)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        err.print("interrupted; run the same command again to go on, or `make down` to remove what was made", style="yellow")
+        sys.exit(_INTERRUPTED)
+
+
+def _explain(error: EngineError) -> None:
+    for violation in error.summary.violations:
+        style = "red" if violation.mandatory else "yellow"
+        err.print(f"{'refused' if violation.mandatory else 'advice'}: {violation.message}", style=style, markup=False)
+    for line in error.summary.errors:
+        err.print(f"error: {line}", style="red", markup=False)
+    if not error.summary.violations and not error.summary.errors:
+        err.print(f"error: {error}", style="red", markup=False)
+    _name_log(error)
+
+
+def _name_log(error: LocalStackError) -> None:
+    if error.log:
+        err.print(f"log: {error.log}", markup=False)
+
+
+def _terminate(_signal: int, _frame: object) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,164 @@
+"""What each command does."""
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from local.errors import LocalStackError
+from local.paths import REPOSITORY, state_dir
+from local.progress import Progress
+from local.stack import LocalStack
+from local.toolchain.environments import training_environment
+from local.toolchain.tools import CHARTS, CLUSTER, CONTROLLERS, ENGINE, describe, ensure
+from trainyard.down import take_down
+from trainyard.engine import EngineError
+from trainyard.events import Summary
+from trainyard.markdown import plan_markdown
+from trainyard.project import LOCAL_STACK
+from trainyard.recover import recover_stack
+from trainyard.session import Session, log_file, open_session
+from trainyard.stack import Stack
+from trainyard.up import bring_up, cluster
+
+__all__ = ["clean", "down", "log_file", "logs", "plan", "preview", "recover", "setup", "status", "up"]
+
+BUILD = REPOSITORY / "build"
+
+
+def setup(progress: Progress) -> None:
+    """Build or find every tool and environment of the local stack."""
+    ensure([ENGINE, CLUSTER, CONTROLLERS, CHARTS], progress)
+    training_environment(progress)
+
+
+def up(stack: str, progress: Progress, console: Console) -> None:
+    """See `trainyard.up`. Interrupted, it leaves no process running; the next `up` goes on."""
+    with _stopped_on_interrupt(stack):
+        bring_up(open_session(stack, progress, start=True), console)
+
+
+def down(stack: str, progress: Progress, console: Console) -> None:
+    """See `trainyard.down`."""
+    with _stopped_on_interrupt(stack):
+        take_down(open_session(stack, progress, start=False), console)
+
+
+def preview(stack: str, progress: Progress, console: Console) -> None:
+    """Print the engine's own preview of both projects. The jobs can be previewed once there is a platform."""
+    session = open_session(stack, progress, start=False)
+    for project, summary, text in _previews(session, ("--diff",)):
+        console.print(text, markup=False)
+        console.print(f"{project}: {summary.text()}", style="bold")
+    _stop_if_alone(session)
+
+
+def plan(stack: str, progress: Progress, console: Console) -> None:
+    """Write `build/plan-<project>.json` and `build/plan.md`. Raises EngineError after writing where a rule refuses."""
+    session = open_session(stack, progress, start=False)
+    BUILD.mkdir(exist_ok=True)
+    summaries: dict[str, Summary] = {}
+    try:
+        for project, summary, text in _previews(session, ("--json",)):
+            summaries[project] = summary
+            (BUILD / f"plan-{project}.json").write_text(json.dumps(json.loads(text), indent=2) + "\n")
+    except EngineError as error:
+        summaries["refused"] = error.summary
+        raise
+    finally:
+        (BUILD / "plan.md").write_text(plan_markdown(stack, summaries))
+        _stop_if_alone(session)
+    for project, summary in summaries.items():
+        console.print(f"build/plan-{project}.json: {summary.text()}")
+
+
+def recover(stack: str, progress: Progress, console: Console) -> None:
+    """See `trainyard.recover`."""
+    session = open_session(stack, progress, start=False)
+    for each in (session.platform, session.workloads):
+        if each.exists():
+            recover_stack(session, each, console)
+
+
+def status(stack: str, progress: Progress, console: Console) -> None:
+    """Show tools, and on the local stack what runs."""
+    tools = Table("tool", "version", "source", "why", title="Tools", title_justify="left")
+    for tool in describe():
+        tools.add_row(tool.name, tool.version or "-", tool.source, tool.why)
+    console.print(tools)
+    if stack != LOCAL_STACK:
+        return
+    below = LocalStack()
+    aws, node = below.emulator.status(), below.node({}).status()
+    parts = Table("part", "state", title="Local stack", title_justify="left")
+    parts.add_row("AWS emulator", aws.problem or (f"answers at {aws.url}" if aws.running else "stopped"))
+    parts.add_row("Kubernetes node", f"{node.phase}, {node.memory_bytes / 2**20:.0f} MiB" if node.running else "stopped")
+    for name, daemon in node.daemons.items():
+        parts.add_row(f"  {name}", "ready" if daemon.ready else "not ready")
+    console.print(parts)
+    if node.ready:
+        session = open_session(stack, progress, start=False)
+        if session.platform.exists():
+            with cluster(session) as jobs:
+                for job in jobs.jobs():
+                    console.print(f"{job.kind} {job.name}: {job.phase}")
+
+
+def logs(stack: str, job: str, progress: Progress, console: Console) -> None:
+    """Print a job's logs."""
+    session = open_session(stack, progress, start=False)
+    if not session.platform.exists():
+        raise LocalStackError(f"there is no stack {stack}: bring it up first")
+    with cluster(session) as jobs:
+        for line in jobs.logs(jobs.job(job).name):
+            console.print(line, markup=False, soft_wrap=True)
+
+
+def clean(progress: Progress, console: Console) -> None:
+    """Stop the local stack and delete its state and logs; what is built stays in the cache."""
+    with progress.step("stop the local stack"):
+        LocalStack().destroy()
+    console.print(f"Removed {state_dir()}")
+    _remove_tree(state_dir())
+
+
+def _previews(session: Session, flags: tuple[str, ...]) -> Generator[tuple[str, Summary, str]]:
+    """Project title, summary and the engine's text of each stack that can be previewed."""
+    platform_was_up = session.platform.exists() and _has_outputs(session)
+    stacks: list[Stack] = [session.platform, *([session.workloads] if platform_was_up else [])]
+    for stack in stacks:
+        stack.init()
+        output = session.progress.log.parent / f"preview-{stack.project.name}.txt"
+        with session.progress.step(f"preview the {stack.project.title}") as step:
+            summary = stack.preview(lambda seen, step=step: step.update(f"{seen.touched} resources"), output=output, flags=flags)
+        yield stack.project.title, summary, output.read_text()
+
+
+def _has_outputs(session: Session) -> bool:
+    home = session.platform.config.parent if session.platform.config else session.platform.project.folder
+    return session.engine.text(["stack", "output", "--json", "--stack", session.stack], cwd=home).strip() != "{}"
+
+
+def _stop_if_alone(session: Session) -> None:
+    """A preview that started the emulator for itself alone ends it again."""
+    if session.below and session.running is None:
+        session.below.emulator.stop()
+
+
+@contextmanager
+def _stopped_on_interrupt(stack: str) -> Generator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        if stack == LOCAL_STACK:
+            LocalStack().stop()
+        raise
+
+
+def _remove_tree(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,28 @@
+"""A plan as Markdown, for the comment on a pull request."""
+
+from collections.abc import Mapping
+
+from trainyard.events import Summary
+
+
+def plan_markdown(stack: str, summaries: Mapping[str, Summary]) -> str:
+    """What a change does to each project, and what the policy pack says of it."""
+    lines = [f"### Plan of stack `{stack}`", "", "| project | changes |", "|---|---|"]
+    lines += [f"| {project} | {summary.text()} |" for project, summary in summaries.items()]
+    lines += ["", "#### Policy", ""]
+    violations = [violation for summary in summaries.values() for violation in summary.violations]
+    if not violations:
+        lines.append("No rule objects.")
+    else:
+        lines += ["| rule | resource | level | what it says |", "|---|---|---|---|"]
+        for violation in violations:
+            said = _cell(violation.message)
+            lines.append(f"| {violation.policy} | `{violation.resource}` | {'mandatory' if violation.mandatory else 'advice'} | {said} |")
+    errors = [line for summary in summaries.values() for line in summary.errors]
+    if errors:
+        lines += ["", "#### Errors", "", "```text", *errors, "```"]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", "<br>")
