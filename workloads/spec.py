@@ -179,4 +179,4 @@ def refusal(error: ValidationError, path: str, model: type[BaseModel]) -> JobErr
     if first["type"] == "string_pattern_mismatch":
         return JobError(where, first["input"], NAME_FORM)
     value = None if first["type"] == "value_error" and not first["loc"] else first["input"]
-    return JobError(where, value, first["msg"].removeprefix("Value error, "))
+    return JobError(where, value, first["msg"].removeprefix("Value error, ").removeprefix("Input should be "))

@@ -1,0 +1,50 @@
+"""The run's configuration is checked where the job is planned: batch identity, warm-up, where checkpoints go."""
+
+import pytest
+
+from tests.unit.workloads.builders import cpu_job, gpu_job, plan
+from workloads.errors import JobError
+from workloads.kinds import KINDS
+
+pytestmark = [pytest.mark.unit, pytest.mark.parametrize("kind", KINDS)]
+DIRECTORY = {"directory": "/checkpoints"}
+
+
+def train(**settings):
+    return {"steps": 20, "checkpoint": DIRECTORY} | settings
+
+
+def test_the_batch_identity_is_derived_from_the_world(kind):
+    batch = plan(gpu_job(kind, train=train(batch={"micro": 2, "global_batch": 256}))).batch
+    assert (batch.micro, batch.accumulation, batch.replicas, batch.global_batch) == (2, 4, 32, 256)
+
+
+def test_the_run_is_named_after_the_job_unless_stated(kind):
+    assert plan(cpu_job(kind)).train.name == "pretrain"
+    assert plan(cpu_job(kind, train=train(name="other"))).train.name == "other"
+
+
+@pytest.mark.parametrize(
+    ("settings", "path", "allowed"),
+    [
+        (train(batch={"micro": 3, "global_batch": 256}), "train.batch", "3 x data-parallel replicas 2 = 6"),
+        (train(batch={"micro": 1, "accumulation": 3, "global_batch": 9}), "train.batch", "9 is not a multiple of micro batch 1"),
+        (train(batch={"micro": 1, "accumulation": 3, "global_batch": 8}), "train.batch", "set accumulation to 4"),
+        (train(schedule={"warmup_steps": 20}), "train.schedule.warmup_steps", "fewer than steps = 20"),
+        (train(schedule={"warmup": 5}), "train.schedule.warmup", "did you mean warmup_steps?"),
+        (train(engine={"kind": "deepspeed"}), "train.engine.zero_stage", "0, 1, 2 or 3"),
+        (train(distributed={"backend": "nccl"}), "train.distributed.backend", "gloo"),
+        (train(checkpoint={"directory": "/tmp/runs"}), "train.checkpoint.directory", "writable mounts: /checkpoints"),
+        ({"checkpoint": DIRECTORY}, "train.steps", "required"),
+    ],
+)
+def test_a_run_that_would_fail_in_the_pod_is_refused_before(kind, settings, path, allowed):
+    with pytest.raises(JobError) as refused:
+        plan(cpu_job(kind, train=settings))
+    assert refused.value.path == path
+    assert allowed in refused.value.allowed
+
+
+def test_checkpoints_on_a_read_only_mount_are_refused(kind):
+    with pytest.raises(JobError, match="a folder in one of the job's writable mounts"):
+        plan(cpu_job(kind, mounts=[{"claim": "checkpoints", "path": "/checkpoints", "readOnly": True}]))
