@@ -13,13 +13,16 @@ from local.node.kubeconfig import write_kubeconfig
 from local.node.network import Link, load_or_choose_link
 from local.node.pki import Pki, subjects
 from local.node.requirements import known_binaries
-from local.node.runtime import choose_snapshotter, runtime_files
+from local.node.runtime import choose_snapshotter, file_system, runtime_files
 from local.node.simulator import simulator, simulator_files
 from local.node.spec import DaemonSpec, SupervisorSpec
 from local.node.worker import worker, worker_files
 from local.paths import copy_id
 
 NODE_NAME = "trainyard-local"
+
+DISK_FILE_SYSTEMS = frozenset({"ext2", "ext3", "ext4", "xfs"})
+"""Those whose block device the kubelet can name."""
 
 # Clients inside stay clear of the service address, which needs kube-proxy to work.
 _INSIDE_SERVER = f"https://127.0.0.1:{layout.API_PORT}"
@@ -50,9 +53,9 @@ class Blueprint:
         host.etcd.chmod(0o700)
         link = load_or_choose_link(host.network, self.copy_id)
         self._write_pki(host, link)
-        files = self._files(link)
+        files = self._files()
         for name, text in files.items():
-            (host.config / name).write_text(text)
+            write_if_changed(host.config / name, text)
         return SupervisorSpec(
             state=str(self.state),
             copy_id=self.copy_id,
@@ -73,12 +76,12 @@ class Blueprint:
             write_kubeconfig(host.pki / f"{user}.kubeconfig", pki, server=_INSIDE_SERVER, user=user)
         write_kubeconfig(host.kubeconfig, pki, server=f"https://{link.node_ip}:{layout.API_PORT}", user="admin")
 
-    def _files(self, link: Link) -> Mapping[str, str]:
+    def _files(self) -> Mapping[str, str]:
         inside = layout.Layout(layout.STATE)
-        snapshotter = choose_snapshotter(self.state)
+        kind = file_system(self.state)
         return {
-            **worker_files(NODE_NAME, link, inside, CgroupTree(self.copy_id).name),
-            **runtime_files(inside, self.binaries["ctr"], trainer_env=self.trainer_env is not None, snapshotter=snapshotter),
+            **worker_files(NODE_NAME, inside, CgroupTree(self.copy_id).name, local_storage=kind in DISK_FILE_SYSTEMS),
+            **runtime_files(inside, self.binaries["ctr"], trainer_env=self.trainer_env is not None, snapshotter=choose_snapshotter(kind)),
             **simulator_files(),
         }
 
@@ -91,6 +94,12 @@ class Blueprint:
         if "csi-node" in present:
             daemons += csi_drivers(NODE_NAME, inside)
         return tuple(daemons)
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    """Write `text` to `path` unless it is there: some daemons end when a file of theirs is written."""
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
 
 
 def _digest(files: Mapping[str, str], pki: Path) -> str:

@@ -42,10 +42,11 @@ class CgroupTree:
 
 
 def _hierarchies(mounts: str) -> Iterator[Path]:
-    """Mount points of the hierarchies that have controllers: those of version 1, or the one of version 2 where it is the only kind."""
-    found = [line.split()[1:4] for line in mounts.splitlines()]
-    version_1 = [Path(point) for point, kind, _ in found if kind == "cgroup"]
-    yield from version_1 or [Path(point) for point, kind, _ in found if kind == "cgroup2"]
+    """Mount points of all hierarchies. Where a machine has both versions, runc uses both."""
+    for line in mounts.splitlines():
+        _, point, kind = line.split()[:3]
+        if kind in ("cgroup", "cgroup2"):
+            yield Path(point)
 
 
 def _delegate(parent: Path) -> None:

@@ -25,9 +25,11 @@ def write_kubeconfig(path: Path, pki: Pki, *, server: str, user: str) -> None:
         ],
         "contexts": [{"name": "trainyard-local", "context": {"cluster": "trainyard-local", "user": user}}],
     }
-    path.touch(mode=0o600)
     # JSON is YAML, and needs no parser to be right.
-    path.write_text(json.dumps(document, indent=1))
+    text = json.dumps(document, indent=1)
+    if not path.exists() or path.read_text() != text:
+        path.touch(mode=0o600)
+        path.write_text(text)
 
 
 def _encode(path: Path) -> str:

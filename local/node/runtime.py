@@ -117,12 +117,18 @@ def find_cni_folder() -> Path:
     )
 
 
-def choose_snapshotter(root: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
-    """`overlayfs`, or `native` (slower, more space) where `root` itself lies on an overlay, which cannot be stacked."""
+def choose_snapshotter(kind: str) -> str:
+    """For a file system `kind`: `overlayfs`, or `native` (slower, more space) on an overlay, which cannot be stacked."""
+    return "native" if kind == "overlay" else "overlayfs"
+
+
+def file_system(path: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
+    """The kind of file system that `path`, absolute, lies on."""
     best, kind = "", ""
     for line in mounts.read_text().splitlines():
-        point, file_system = line.split()[1:3]
-        inside = point == "/" or str(root) == point or str(root).startswith(f"{point}/")
+        point, this_kind = line.split()[1:3]
+        inside = point == "/" or str(path) == point or str(path).startswith(f"{point}/")
+        # Of two mounts on one point the later one is seen.
         if inside and len(point) >= len(best):
-            best, kind = point, file_system
-    return "native" if kind == "overlay" else "overlayfs"
+            best, kind = point, this_kind
+    return kind

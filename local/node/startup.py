@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local.errors import LocalStackError
+from local.images.layer import file
+from local.images.oci import ImageConfig, write_archive
 from local.node import layout
 from local.node.api import ApiError, KubernetesApi
-from local.node.archive import write_binary_archive
 from local.node.blueprint import NODE_NAME
 from local.node.rbac import apply_rbac
 from local.node.runtime import PAUSE_IMAGE
@@ -31,7 +32,8 @@ class Startup:
     def __init__(self, node: "Node", paths: layout.Layout) -> None:
         self._node = node
         self._paths = paths
-        self._begin = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+        # Whole seconds, as the kubelet's reports have it.
+        self._begin = datetime.datetime.fromtimestamp(int(paths.pid.stat().st_mtime), datetime.UTC)
         self._deadline = time.monotonic() + _TIMEOUT_SECONDS
 
     def finish(self) -> None:
@@ -50,7 +52,8 @@ class Startup:
 
     def _import_sandbox_image(self) -> None:
         archive = self._paths.config / "pause.tar"
-        write_binary_archive(archive, PAUSE_IMAGE, self._node.binaries["pause"])
+        layer = [file("/pause", self._node.binaries["pause"], mode=0o755)]
+        write_archive(archive, references=[PAUSE_IMAGE], layers=[layer], config=ImageConfig(entrypoint=["/pause"], user="65535"))
         # The socket is there a moment before the services behind it.
         self._wait("containerd", lambda: _succeeds(lambda: self._node.import_images([archive])))
 

@@ -50,17 +50,17 @@ def worker(node_name: str, link: Link, inside: layout.Layout) -> tuple[DaemonSpe
     return (containerd, kubelet, proxy, dns)
 
 
-def worker_files(node_name: str, link: Link, inside: layout.Layout, cgroup_root: str) -> Mapping[str, str]:
+def worker_files(node_name: str, inside: layout.Layout, cgroup_root: str, *, local_storage: bool) -> Mapping[str, str]:
     """Name in the configuration folder -> text, of all files that the daemons of `worker` read but containerd's."""
     return {
-        "kubelet.json": json.dumps(kubelet_config(link, inside, cgroup_root), indent=1),
+        "kubelet.json": json.dumps(kubelet_config(inside, cgroup_root, local_storage=local_storage), indent=1),
         "kube-proxy.json": json.dumps(proxy_config(node_name, inside), indent=1),
         "Corefile": corefile(inside),
         "resolv.conf": f"nameserver {layout.SERVICE_DNS}\n",
     }
 
 
-def kubelet_config(link: Link, inside: layout.Layout, cgroup_root: str) -> dict[str, object]:
+def kubelet_config(inside: layout.Layout, cgroup_root: str, *, local_storage: bool) -> dict[str, object]:
     """A KubeletConfiguration."""
     pki = inside.pki
     return {
@@ -83,8 +83,8 @@ def kubelet_config(link: Link, inside: layout.Layout, cgroup_root: str) -> dict[
         "cgroupRoot": cgroup_root,
         "failCgroupV1": False,
         "failSwapOn": False,
-        # The device of the root file system is not found everywhere (containers, some virtual machines).
-        "localStorageCapacityIsolation": False,
+        # Without it pods cannot ask for ephemeral storage, and with it the kubelet must find the device behind its folder.
+        "localStorageCapacityIsolation": local_storage,
         "maxPods": 110,
         "serializeImagePulls": False,
         # No registry could bring a collected image back.
@@ -112,6 +112,7 @@ def proxy_config(node_name: str, inside: layout.Layout) -> dict[str, object]:
         "clusterCIDR": layout.POD_CIDR,
         "healthzBindAddress": "127.0.0.1:10256",
         "metricsBindAddress": "127.0.0.1:10249",
+        "nodePortAddresses": ["primary"],
         "iptables": {"localhostNodePorts": False, "minSyncPeriod": "500ms"},
         # Connection-tracking limits belong to the machine, not to a namespace: 0 leaves them alone.
         "conntrack": {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},

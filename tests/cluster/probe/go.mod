@@ -1,0 +1,3 @@
+module trainyard.dev/tests/cluster/probe
+
+go 1.26
