@@ -111,6 +111,13 @@ func (h *host) typecheck(ctx context.Context, python python, directory string) (
 
 // configurationVariables holds the stack's configuration as the SDK expects it.
 func configurationVariables(values map[string]string, secretKeys []string) ([]string, error) {
+	// A stack without configuration comes as nil, which JSON would spell null and the SDK can't read.
+	if values == nil {
+		values = map[string]string{}
+	}
+	if secretKeys == nil {
+		secretKeys = []string{}
+	}
 	configuration, err := json.Marshal(values)
 	if err != nil {
 		return nil, err
@@ -118,9 +125,6 @@ func configurationVariables(values map[string]string, secretKeys []string) ([]st
 	keys, err := json.Marshal(secretKeys)
 	if err != nil {
 		return nil, err
-	}
-	if secretKeys == nil {
-		keys = []byte("[]")
 	}
 	return []string{"PULUMI_CONFIG=" + string(configuration), "PULUMI_CONFIG_SECRET_KEYS=" + string(keys)}, nil
 }
