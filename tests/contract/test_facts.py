@@ -1,0 +1,38 @@
+"""The policy pack keeps its own facts so that it can be used alone; they must be those the platform builds on."""
+
+from typing import get_args
+
+import pytest
+
+from guardrails import pool, template
+from guardrails.facts import instance_types as pack_types
+from guardrails.facts import lustre_throughput
+from infra import catalogue, labels
+from infra.settings.storage import Persistent1Settings, Persistent2Settings
+
+pytestmark = pytest.mark.unit
+
+
+def test_the_pack_knows_every_accelerated_type_of_the_catalogue() -> None:
+    platform = {t.name for t in catalogue.instance_types() if t.accelerator}
+    assert platform - set(pack_types()) == set()
+
+
+@pytest.mark.parametrize("name", sorted(pack_types()))
+def test_pack_and_catalogue_count_the_same_devices_and_interfaces(name: str) -> None:
+    ours, theirs = pack_types()[name], catalogue.require(name)
+    assert theirs.accelerator is not None
+    assert (ours.count, ours.efa, ours.cards) == (theirs.accelerator.count, theirs.efa_max, theirs.network_cards)
+
+
+def test_settings_offer_only_throughputs_that_the_pack_lets_pass() -> None:
+    legal = lustre_throughput()
+    first = set(get_args(Persistent1Settings.model_fields["per_unit_storage_throughput"].annotation))
+    second = set(get_args(Persistent2Settings.model_fields["per_unit_storage_throughput"].annotation))
+    assert first == {*legal["PERSISTENT_1/SSD"], *legal["PERSISTENT_1/HDD"]}
+    assert second == set(legal["PERSISTENT_2/SSD"])
+
+
+def test_the_pack_judges_the_keys_that_the_platform_writes() -> None:
+    assert (template.GPU, template.EFA) == (labels.GPU_RESOURCE, labels.EFA_RESOURCE)
+    assert (pool.INSTANCE_TYPE, pool.ZONE, pool.CAPACITY_TYPE) == (labels.INSTANCE_TYPE, labels.ZONE, labels.CAPACITY_TYPE)
