@@ -18,12 +18,14 @@ from training.config import TrainConfig
 from training.distributed import Ranks
 from training.engines import Engine
 from training.errors import CheckpointError
-from training.lease import Lease
+from training.lease import Lease, read_holder
 from training.progress import CheckpointInfo, Progress, layout_change, refuse_other_run
 from training.randomness import generators_from_json, generators_to_json, seed_generators
 
 _INFO = "info.json"
 _ENGINE = "engine"
+# Network file systems may show another client's write only after a while.
+_VISIBLE_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 
 
@@ -97,10 +99,15 @@ class Checkpointer:
     def _refuse_private_storage(self) -> None:
         """Ranks that write to different disks would publish a checkpoint with holes."""
         path = self._config.run_directory.resolve()
-        marker = self._ranks.broadcast((path / "lease.lock").stat().st_size if self._ranks.is_main else None)
-        seen = self._ranks.gather((path / "lease.lock").is_file() and (path / "lease.lock").stat().st_size == marker)
-        if blind := [rank for rank, sees in enumerate(seen) if not sees]:
-            raise CheckpointError(f"{path} of rank 0 is not what ranks {blind} see there; checkpoint.directory must be shared storage")
+        holder = self._ranks.broadcast(read_holder(path) if self._ranks.is_main else None)
+        deadline = time.monotonic() + _VISIBLE_SECONDS
+        while read_holder(path) != holder and time.monotonic() < deadline:
+            time.sleep(0.1)
+        seen = self._ranks.gather(read_holder(path) == holder)
+        if blind := [str(rank) for rank, sees in enumerate(seen) if not sees]:
+            raise CheckpointError(
+                f"{path} of rank 0 is not what ranks {', '.join(blind)} see there; checkpoint.directory must be shared storage"
+            )
 
     def _find_damage(self, directory: Path) -> list[str]:
         own = storage.find_damage(directory, part=self._ranks.rank, parts=self._ranks.world_size)
@@ -114,21 +121,21 @@ class Checkpointer:
             engine.load(directory / _ENGINE)
             generators_from_json(self._random_file(directory).read_text(encoding="utf-8"))
         else:
-            self._convert(engine, directory, change)
+            self._convert(engine, directory, info, change)
             # Generators belong to ranks; other ranks get fresh ones that no earlier step has used.
             seed_generators(self._config.seed, self._ranks.rank, info.step)
         self._saved_step = info.step
         self._say(logging.INFO, f"resumed from step {info.step} in {directory}")
         return Progress(info.step, info.samples)
 
-    def _convert(self, engine: Engine, directory: Path, change: str) -> None:
+    def _convert(self, engine: Engine, directory: Path, info: CheckpointInfo, change: str) -> None:
         if self._config.checkpoint.on_world_change == "refuse":
             raise CheckpointError(f"{change}; start with the former layout, or set checkpoint.on_world_change to convert")
         self._say(logging.INFO, f"{change}: converting")
         scratch = self._root / "conversion.saving-0"
         self._on_main(lambda: (shutil.rmtree(scratch, ignore_errors=True), scratch.mkdir()), "preparing the conversion")
         try:
-            engine.convert(directory / _ENGINE, scratch)
+            engine.convert(directory / _ENGINE, info, scratch)
         except CheckpointError as error:
             raise CheckpointError(f"{change}; {error}") from None
         self._on_main(lambda: shutil.rmtree(scratch), "clearing the conversion")

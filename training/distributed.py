@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
@@ -27,7 +27,7 @@ class Ranks:
     reason: str
     """Why this backend, for the log."""
     control: dist.ProcessGroup | None
-    """Group of all ranks on the CPU, for decisions; never the one that moves gradients on a GPU."""
+    """Group of all ranks on the CPU, for decisions; None where the default group is one already."""
 
     @property
     def rank(self) -> int:
@@ -111,8 +111,14 @@ def join(launch: Launch, config: DistributedConfig, keep_waiting: Callable[[], N
         return Ranks(launch, device, backend, reason, None)
     store = meet(launch, config.init_timeout_seconds, keep_waiting)
     dist.init_process_group(backend, store=store, rank=launch.rank, world_size=launch.world_size, timeout=timeout)
-    control = dist.group.WORLD if backend == "gloo" else dist.new_group(backend="gloo", timeout=timeout)
-    return Ranks(launch, device, backend, reason, control)
+    # None stands for the default group in every collective.
+    control = None if backend == "gloo" else dist.new_group(backend="gloo", timeout=timeout)
+    return Ranks(launch, device, backend, reason, cast("dist.ProcessGroup | None", control))
+
+
+def is_lost_peer(error: RuntimeError) -> bool:
+    """Whether a collective failed because another rank is gone or silent, and not by a fault of this one."""
+    return isinstance(error, dist.DistError) or "gloo" in str(error)
 
 
 def _device(launch: Launch, num_gpus: int) -> torch.device:

@@ -62,3 +62,11 @@ class Lease:
             return f"process {holder['pid']} on {holder['host']} since {holder['since']}"
         except (json.JSONDecodeError, KeyError, TypeError):
             return "another run"
+
+
+def read_holder(directory: Path) -> str:
+    """What the lease file says, to compare with what another host reads; empty where there is none."""
+    try:
+        return (directory / _FILE).read_text(encoding="utf-8")
+    except OSError:
+        return ""

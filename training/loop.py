@@ -29,6 +29,15 @@ _log = logging.getLogger(__name__)
 
 def run(config: TrainConfig, launch: Launch, stop: StopRequest) -> ExitCode:
     """Join the other ranks, resume or start, train to the end or to a stop. Gives DONE or RESTART; anything else raises."""
+    try:
+        return _run(config, launch, stop)
+    except RuntimeError as error:
+        if distributed.is_lost_peer(error):
+            raise TrainingError(f"lost contact with another rank, whose log says why ({str(error).splitlines()[0]})") from error
+        raise
+
+
+def _run(config: TrainConfig, launch: Launch, stop: StopRequest) -> ExitCode:
     plan = config.plan_batch(launch.world_size)
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     dataset = Dataset(config)
@@ -71,13 +80,13 @@ class Trainer:
         """Make optimizer steps until all are made, the time slice is over or a rank was asked to stop."""
         config, progress = self._config, self._progress
         first = progress.step
+        stopped = self._ranks.sum([_as_number(stop)])[0] > 0
         while progress.step < config.steps:
-            stopped = self._ranks.sum([float(stop.received is not None)])[0] > 0
             if stopped or progress.step - first == config.stop_after:
                 self._save()
                 self._announce_stop(stop, stopped)
                 return ExitCode.RESTART
-            self._step()
+            stopped = self._step(stop)
             if self._is_due(config.evaluation.every):
                 self._evaluate()
             if self._is_due(config.checkpoint.every):
@@ -88,8 +97,8 @@ class Trainer:
             _log.info("done: %d optimizer steps, %.2f epochs", progress.step, self._dataset.epoch(progress.samples))
         return ExitCode.DONE
 
-    def _step(self) -> None:
-        """One optimizer step over the whole global batch."""
+    def _step(self, stop: StopRequest) -> bool:
+        """One optimizer step over the whole global batch; gives whether any rank has been asked to stop, which all ranks learn here."""
         started = time.monotonic()
         plan, progress = self._plan, self._progress
         losses = []
@@ -104,7 +113,7 @@ class Trainer:
             floor=self._config.schedule.floor,
         )
         norm = self._engine.optimizer_step(rate)
-        total = self._ranks.sum([float(torch.stack(losses).double().mean())])[0]
+        total, requests = self._ranks.sum([float(torch.stack(losses).double().mean()), _as_number(stop)])
         loss = total / self._ranks.world_size
         progress.step += 1
         progress.samples += plan.global_batch
@@ -113,6 +122,7 @@ class Trainer:
             raise TrainingError(f"step {progress.step}: loss {loss}, gradient norm {norm}; lower optimizer.lr or look at the data")
         tokens = plan.global_batch * self._config.data.sequence_length
         self._metrics.step(progress.step, loss=loss, lr=rate, grad_norm=norm, tokens_per_second=tokens / seconds, seconds=seconds)
+        return requests > 0
 
     def _evaluate(self) -> None:
         """Mean loss of the same held-out samples whatever the number of ranks; the last ranks may repeat one with no weight."""
@@ -144,10 +154,14 @@ class Trainer:
             reason = stop.received.name
         else:
             reason = "another rank was asked to" if stopped else f"stop_after = {self._config.stop_after}"
-        if self._ranks.is_main or stop.received:
-            _log.info(
-                "stopping after step %d of %d (%s); saved, exit code %d", self._progress.step, self._config.steps, reason, ExitCode.RESTART
-            )
+        if self._ranks.is_main:
+            saved = "saved" if self._progress.step else "nothing to save"
+            made, code = f"step {self._progress.step} of {self._config.steps}", int(ExitCode.RESTART)
+            _log.info("stopping after %s (%s); %s, exit code %d", made, reason, saved, code)
+
+
+def _as_number(stop: StopRequest) -> float:
+    return float(stop.received is not None)
 
 
 def _refuse_different_inputs(ranks: Ranks, config: TrainConfig, dataset: Dataset) -> None:

@@ -64,8 +64,10 @@ def _train(config: TrainConfig, launch: Launch, stop: StopRequest) -> ExitCode:
 
 
 def _start_log(launch: Launch) -> None:
-    level = logging.INFO if launch.rank == 0 else logging.WARNING
-    logging.basicConfig(level=level, stream=sys.stdout, format=f"%(asctime)s rank {launch.rank} | %(message)s", datefmt="%H:%M:%S")
+    logging.basicConfig(
+        level=logging.WARNING, stream=sys.stdout, format=f"%(asctime)s rank {launch.rank} | %(message)s", datefmt="%H:%M:%S"
+    )
+    logging.getLogger("training").setLevel(logging.INFO if launch.rank == 0 else logging.WARNING)
 
 
 def _fail(where: str, reason: str, code: ExitCode) -> int:

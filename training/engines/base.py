@@ -2,13 +2,14 @@
 
 import os
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from training.config import OptimizerConfig
 from training.data import Samples
+from training.progress import CheckpointInfo
 
 
 class Engine(Protocol):
@@ -37,10 +38,10 @@ class Engine(Protocol):
         """Read what `save` wrote on as many ranks as there are now."""
         ...
 
-    def convert(self, directory: Path, scratch: Path) -> None:
+    def convert(self, directory: Path, written: CheckpointInfo, scratch: Path) -> None:
         """Read what `save` wrote on another number of ranks or ZeRO stage; `scratch` is an empty folder on the same storage.
 
-        Raises CheckpointError when this engine cannot.
+        Raises CheckpointError with the remedy when this engine cannot.
         """
         ...
 
@@ -51,6 +52,15 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig, *, fused: bool) -
     others = [parameter for parameter in model.parameters() if parameter.dim() < 2]
     groups = [{"params": matrices, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=config.lr, betas=config.betas, eps=config.eps, fused=fused)
+
+
+def set_hyperparameters(optimizer: Any, config: OptimizerConfig) -> None:
+    """Let the configuration, and not a checkpoint, decide what the optimizer does from here on.
+
+    DeepSpeed's universal form needs it too: it gives every group the first one's values.
+    """
+    for group, weight_decay in zip(optimizer.param_groups, (config.weight_decay, 0.0), strict=True):
+        group.update(betas=config.betas, eps=config.eps, weight_decay=weight_decay)
 
 
 def sync_file(path: Path) -> None:

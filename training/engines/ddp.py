@@ -12,8 +12,9 @@ from torch.nn.parallel import DistributedDataParallel
 from training.config import TrainConfig
 from training.data import Samples
 from training.distributed import Ranks
-from training.engines.base import build_optimizer
+from training.engines.base import build_optimizer, set_hyperparameters
 from training.model import build_model, next_token_loss
+from training.progress import CheckpointInfo
 
 _STATE_OPTIONS = StateDictOptions(strict=True)
 
@@ -79,10 +80,11 @@ class DdpEngine:
             optim_state_dict=state["optimizer"],
             options=_STATE_OPTIONS,
         )
+        set_hyperparameters(self._optimizer, self._config.optimizer)
 
-    def convert(self, directory: Path, scratch: Path) -> None:
+    def convert(self, directory: Path, written: CheckpointInfo, scratch: Path) -> None:
         """See Engine. The format does not depend on the number of ranks, so there is nothing to convert."""
-        del scratch
+        del written, scratch
         self.load(directory)
 
     def _state(self) -> dict:

@@ -2,6 +2,9 @@
 
 import logging
 import os
+from argparse import Namespace
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +15,13 @@ from training.batch import BatchPlan
 from training.config import TrainConfig
 from training.data import Samples
 from training.distributed import Ranks
-from training.engines.base import build_optimizer, sync_file
+from training.engines.base import build_optimizer, set_hyperparameters, sync_file
 from training.errors import CheckpointError
 from training.model import build_model, next_token_loss
+from training.progress import CheckpointInfo
 
 _TAG = "zero"
+_FORMATS = {0: "replicated", 1: "flat groups", 2: "flat groups", 3: "sharded parameters"}
 
 
 def deepspeed_config(config: TrainConfig, plan: BatchPlan) -> dict[str, Any]:
@@ -41,7 +46,7 @@ class DeepSpeedEngine:
     """ZeRO 0 to 3 with torch's AdamW, checkpointed through DeepSpeed's own writers."""
 
     def __init__(self, config: TrainConfig, ranks: Ranks) -> None:
-        self._ranks = ranks
+        self._config, self._ranks = config, ranks
         deepspeed = import_deepspeed(ranks)
         model = build_model(config.model, config.seed, ranks.device)
         self.num_parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -53,6 +58,7 @@ class DeepSpeedEngine:
             dist_init_required=False,
         )
         self._written = record_writes(self._engine)
+        self._is_plain = config.engine.zero_stage == 0 and config.engine.precision == "fp32"
 
     def micro_step(self, samples: Samples, *, last: bool) -> Tensor:
         """See Engine."""
@@ -67,8 +73,11 @@ class DeepSpeedEngine:
         """See Engine."""
         for group in self._engine.optimizer.param_groups:
             group["lr"] = lr
+        # Without ZeRO and in fp32 DeepSpeed clips but does not say by how much; its gradients are whole and reduced by now.
+        gradients = [parameter.grad for parameter in self._engine.module.parameters() if parameter.grad is not None]
+        norm = torch.nn.utils.get_total_norm(gradients) if self._is_plain else None
         self._engine.step()
-        return float(self._engine.get_global_grad_norm())
+        return float(self._engine.get_global_grad_norm() if norm is None else norm)
 
     @torch.no_grad()
     def sample_losses(self, samples: Samples) -> Tensor:
@@ -87,6 +96,45 @@ class DeepSpeedEngine:
         path, _ = self._engine.load_checkpoint(str(directory), tag=_TAG, load_lr_scheduler_states=False)
         if path is None:
             raise CheckpointError(f"DeepSpeed found nothing to load in {directory}")
+        set_hyperparameters(self._engine.optimizer, self._config.optimizer)
+
+    def convert(self, directory: Path, written: CheckpointInfo, scratch: Path) -> None:
+        """See Engine. Goes through DeepSpeed's universal form, one file per parameter, which is then cut for the ranks there are now."""
+        before, now = written.config["engine"]["zero_stage"], self._config.engine.zero_stage or 0
+        if before == now == 0:
+            self.load(directory)
+            return
+        if _FORMATS[before] != _FORMATS[now]:
+            raise CheckpointError(f"DeepSpeed cannot read ZeRO-{before} state into ZeRO-{now}; set engine.zero_stage to {before}")
+        self._ranks.together(lambda: self._make_universal(directory / _TAG, scratch / _TAG), "converting the checkpoint", CheckpointError)
+        self._engine._config.load_universal_checkpoint = True
+        chatter = logging.getLogger("DeepSpeed")
+        chatter.setLevel(logging.ERROR)
+        try:
+            self.load(scratch)
+        finally:
+            self._engine._config.load_universal_checkpoint = False
+            chatter.setLevel(logging.WARNING)
+        separate_step_counts(self._engine.optimizer)
+
+    def _make_universal(self, source: Path, target: Path) -> None:
+        if not self._ranks.is_main:
+            return
+        from deepspeed.checkpoint.ds_to_universal import main
+
+        target.mkdir(parents=True)
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            main(
+                Namespace(
+                    input_folder=str(source),
+                    output_folder=str(target),
+                    num_extract_workers=1,
+                    num_merge_workers=1,
+                    keep_temp_folder=False,
+                    strict=True,
+                    inject_missing_state=True,
+                )
+            )
 
 
 def import_deepspeed(ranks: Ranks) -> Any:
@@ -103,6 +151,16 @@ def import_deepspeed(ranks: Ranks) -> Any:
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
     deepspeed.init_distributed(dist_backend=ranks.backend, auto_mpi_discovery=False, verbose=False)
     return deepspeed
+
+
+def separate_step_counts(optimizer: Any) -> None:
+    """Give each parameter its own step count.
+
+    ZeRO-3's universal loader hands one tensor to all of them, which torch's AdamW then counts up in place once per parameter and step.
+    """
+    for state in getattr(optimizer, "optimizer", optimizer).state.values():
+        if isinstance(state.get("step"), Tensor):
+            state["step"] = state["step"].clone()
 
 
 def record_writes(engine: Any) -> list[Path]:

@@ -1,0 +1,49 @@
+"""torchrun with the trainer's exit codes: `python -m training.torchrun <options of torchrun> -m training.train ...`.
+
+torchrun itself ends with 1 and a traceback whatever its ranks said, so that a job's restart policy could not tell "saved, start me again"
+from a failure. This runs the same launcher in this process, gives the ranks' own code, and waits longer than 30 s for ranks that save on a
+signal (TORCH_ELASTIC_SHUTDOWN_TIMEOUT or --shutdown-timeout change that; a pod's grace period must be longer).
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+
+from training.exit_codes import ExitCode
+
+_GRACE_SECONDS = 120
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Launch the ranks of this host and give their exit code."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", str(_GRACE_SECONDS))
+    from torch.distributed import run
+    from torch.distributed.elastic.multiprocessing import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+    # Its loggers report a rank's exit code 75 as an error; what matters is printed here and by the ranks themselves.
+    logging.disable(logging.ERROR)
+    try:
+        run.run(run.parse_args(list(arguments)))
+    except ChildFailedError as error:
+        codes = {rank: failure.exitcode for rank, failure in sorted(error.failures.items())}
+        print("exit codes by rank: " + ", ".join(f"{rank}: {code}" for rank, code in codes.items()), file=sys.stderr, flush=True)
+        return exit_code(list(codes.values()))
+    except SignalException as error:
+        print(f"launcher got {error.sigval.name} and passed it on; the ranks have ended", file=sys.stderr, flush=True)
+        return ExitCode.RESTART
+    return ExitCode.DONE
+
+
+def exit_code(codes: Sequence[int]) -> int:
+    """One code for several failed ranks: a refusal or failure of one outweighs the others' wish to be restarted."""
+    for code in (ExitCode.CONFIG, ExitCode.RESTART):
+        if all(rank_code == code for rank_code in codes):
+            return code
+    return ExitCode.FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
