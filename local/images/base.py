@@ -30,6 +30,8 @@ PACKAGES = (
     "openssh-server",
     "procps",
     "python3",
+    # torch looks for a compiler through it and warns at every start where it is missing.
+    "python3-distutils",
 )
 MIRROR_VARIABLE = "TRAINYARD_DEBIAN_MIRROR"
 
