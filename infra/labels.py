@@ -5,7 +5,6 @@ an agent that has to run there.
 """
 
 from collections.abc import Iterable
-from typing import TypedDict
 
 DOMAIN = "trainyard.dev"
 
@@ -56,21 +55,11 @@ TAG_ROLE = "trainyard:role"  # what a file system or bucket is for: checkpoints,
 VOLCANO_SCHEDULER = "volcano"  # spec.schedulerName of pods that Volcano places
 
 
-class Taint(TypedDict):
-    """A node taint as Kubernetes and Karpenter spell it."""
+Taint = dict[str, str]
+"""A node taint: key, value, effect."""
 
-    key: str
-    value: str
-    effect: str
-
-
-class Toleration(TypedDict):
-    """A toleration of every value of one taint key."""
-
-    key: str
-    operator: str
-    effect: str
-
+Toleration = dict[str, str]
+"""A toleration of every value of one taint key: key, operator, effect."""
 
 _ACCELERATOR_TAINTS = {"nvidia": GPU_TAINT, "neuron": NEURON_TAINT}
 _TAINT_VALUES = {TRAINING_TAINT: "true", GPU_TAINT: "present", NEURON_TAINT: "present"}
@@ -87,12 +76,12 @@ def taint_keys(accelerator: str | None) -> list[str]:
 
 def pool_taints(accelerator: str | None) -> list[Taint]:
     """Return the taints of a training pool whose nodes carry `accelerator`."""
-    return [Taint(key=key, value=_TAINT_VALUES[key], effect=TAINT_EFFECT) for key in taint_keys(accelerator)]
+    return [{"key": key, "value": _TAINT_VALUES[key], "effect": TAINT_EFFECT} for key in taint_keys(accelerator)]
 
 
 def tolerations(keys: Iterable[str]) -> list[Toleration]:
     """Return tolerations of any value of the taints with these keys."""
-    return [Toleration(key=key, operator="Exists", effect=TAINT_EFFECT) for key in keys]
+    return [{"key": key, "operator": "Exists", "effect": TAINT_EFFECT} for key in keys]
 
 
 def pool_tolerations(accelerator: str | None) -> list[Toleration]:
@@ -103,6 +92,11 @@ def pool_tolerations(accelerator: str | None) -> list[Toleration]:
 def agent_tolerations() -> list[Toleration]:
     """Return what an agent (device plug-in, CSI node) needs to run on every node of every pool."""
     return tolerations(_TAINT_VALUES)
+
+
+def pool_selector(pool: str) -> dict[str, str]:
+    """Return the node labels by which a pod selects the pool called `pool`."""
+    return {POOL: pool}
 
 
 def object_labels(name: str) -> dict[str, str]:

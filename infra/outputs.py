@@ -43,12 +43,14 @@ class PoolOutput:
     @classmethod
     def from_mapping(cls, raw: Mapping[str, Any], *, stack: str, key: str) -> "PoolOutput":
         """Rebuild a pool from a stack output; raises ContractError naming `stack` and the missing part of `key`."""
+        # The engine leaves out what is None.
+        raw = {"zone": None, "max_nodes": None, **raw}
         missing = [field.name for field in fields(cls) if field.name not in raw]
         if missing:
             raise ContractError(
                 f"stack {stack!r}: output {key!r} lacks {', '.join(missing)}; bring the platform stack up with this release"
             )
-        values = {field.name: raw[field.name] for field in fields(cls)}
+        values: dict[str, Any] = {field.name: raw[field.name] for field in fields(cls)}
         values["taints"] = tuple(dict(taint) for taint in values["taints"])
         values["max_nodes"] = None if values["max_nodes"] is None else int(values["max_nodes"])
         return cls(**values)
