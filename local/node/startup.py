@@ -14,7 +14,9 @@ from local.images.oci import ImageConfig, write_archive
 from local.node import layout
 from local.node.api import ApiError, KubernetesApi
 from local.node.blueprint import NODE_NAME
+from local.node.csi import apply_csi_drivers
 from local.node.rbac import apply_rbac
+from local.node.requirements import known_binaries
 from local.node.runtime import PAUSE_IMAGE
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ class Startup:
         self._wait("kube-apiserver", lambda: self._is_ready("kube-apiserver"))
         api = self._node.api()
         self._wait("kube-apiserver", lambda: _succeeds(lambda: apply_rbac(api)))
+        if "csi-node" in known_binaries(self._node.binaries):
+            apply_csi_drivers(api)
         self._wait("", lambda: self._node.status().ready)
         self._wait("kubelet", lambda: node_is_ready(api, since=self._begin))
 

@@ -17,14 +17,12 @@ from local.images.layer import file
 from local.images.oci import ImageConfig, write_archive
 from local.node import Node
 from local.node.api import Json
-from local.node.requirements import REQUIRED_BINARIES
 from local.progress import Progress
 from local.toolchain.go import go_command
-from local.toolchain.tools import ensure
+from local.toolchain.tools import CLUSTER, ensure
 
 T = TypeVar("T")
 
-_OPTIONAL = ()
 PROBE_IMAGE = "trainyard.test/probe:1"
 
 
@@ -49,7 +47,7 @@ def progress(folder: Path) -> Progress:
 def cluster_binaries() -> dict[str, Path]:
     """The tools of a node, built where the store lacks them."""
     with tempfile.TemporaryDirectory() as folder:
-        return dict(ensure([*REQUIRED_BINARIES, *_OPTIONAL], Progress(Path(folder) / "build.log", total=1)))
+        return dict(ensure([CLUSTER], Progress(Path(folder) / "build.log", total=1)))
 
 
 def probe_archive(folder: Path) -> Path:
@@ -70,6 +68,11 @@ def wait_for(what: str, probe: Callable[[], T], seconds: float = 60.0) -> T:
     return value
 
 
+def probe_container(*words: str) -> Json:
+    """A container that runs the probe."""
+    return {"name": "probe", "image": PROBE_IMAGE, "imagePullPolicy": "Never", "args": list(words)}
+
+
 class Pods:
     """Pods of the probe image in the namespace `default`."""
 
@@ -83,8 +86,7 @@ class Pods:
 
     def run(self, name: str, *words: str, **spec: object) -> None:
         """Create a pod that runs the probe with `words`; `spec` overrides fields of its spec."""
-        container = {"name": "probe", "image": PROBE_IMAGE, "imagePullPolicy": "Never", "args": list(words)}
-        usual = {"containers": [container], "restartPolicy": "Never", "terminationGracePeriodSeconds": 1}
+        usual = {"containers": [probe_container(*words)], "restartPolicy": "Never", "terminationGracePeriodSeconds": 1}
         self.api.create(self.path, {"metadata": {"name": name, "labels": {"app": name}}, "spec": {**usual, **spec}})
 
     def wait(self, name: str, phase: str) -> Json:

@@ -11,7 +11,17 @@ from kubernetes.stream import portforward
 
 from local.node import Node, add_fake_nodes, remove_fake_nodes
 from local.node.daemon import DaemonStatus
-from tests.cluster.nodes import PROBE_IMAGE, Pods, cluster_binaries, node_folder, probe_archive, progress, require_root, wait_for
+from tests.cluster.nodes import (
+    PROBE_IMAGE,
+    Pods,
+    cluster_binaries,
+    node_folder,
+    probe_archive,
+    probe_container,
+    progress,
+    require_root,
+    wait_for,
+)
 
 pytestmark = pytest.mark.cluster
 
@@ -140,6 +150,22 @@ def test_every_container_sees_the_training_environment_and_cannot_write_to_it(po
     assert pods.execute("trainer", "cat", "/opt/trainyard/env/marker") == "training environment"
 
 
+def test_a_volume_of_a_shared_file_system_outlives_the_pods_that_use_it(node: Node, pods: Pods) -> None:
+    driver = {"driver": "fsx.csi.aws.com", "volumeHandle": "fs-0123456789abcdef0", "volumeAttributes": {"dnsname": "x", "mountname": "y"}}
+    size, modes = {"storage": "1Gi"}, ["ReadWriteMany"]
+    claim_of = {"claimRef": {"namespace": "default", "name": "shared"}, "storageClassName": ""}
+    volume = {"capacity": size, "accessModes": modes, "csi": driver, "persistentVolumeReclaimPolicy": "Retain", **claim_of}
+    claim = {"accessModes": modes, "resources": {"requests": size}, "storageClassName": "", "volumeName": "shared"}
+    pods.api.create("/api/v1/persistentvolumes", {"metadata": {"name": "shared"}, "spec": volume})
+    pods.api.create("/api/v1/namespaces/default/persistentvolumeclaims", {"metadata": {"name": "shared"}, "spec": claim})
+    mounts = {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "shared"}}]
+    for name, words in (("writer", ("touch", "/data/checkpoint")), ("reader", ("cat", "/data/checkpoint"))):
+        pods.run(name, containers=[{**probe_container(*words), **mounts}], volumes=volumes)
+        pods.wait(name, "Succeeded")
+    assert list(node.state.glob("volumes/**/checkpoint")), "the contents lie below the node's state folder"
+
+
 def test_a_daemon_that_dies_comes_back(node: Node) -> None:
     before = node.status().daemons["kube-scheduler"]
     assert node.enter(["/bin/kill", "-9", str(before.pid)]).returncode == 0
@@ -178,8 +204,7 @@ def test_pods_run_on_fake_nodes_and_go_with_them(node: Node, pods: Pods) -> None
 
 
 def _never_ready(name: str) -> dict[str, object]:
-    probe = {"httpGet": {"path": "/", "port": 1}, "periodSeconds": 1}
-    return {"name": name, "image": PROBE_IMAGE, "imagePullPolicy": "Never", "args": ["serve"], "readinessProbe": probe}
+    return {**probe_container("serve"), "name": name, "readinessProbe": {"httpGet": {"path": "/", "port": 1}, "periodSeconds": 1}}
 
 
 def _is(found: str, wanted: str) -> bool:
