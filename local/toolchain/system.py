@@ -74,7 +74,7 @@ def training_python() -> Path:
         LocalStackError: there is none on PATH, or only one without headers.
     """
     wanted = ".".join(map(str, TRAINING_PYTHON))
-    names = [sys.executable, getattr(sys, "_base_executable", None), shutil.which(f"python{wanted}"), f"/usr/bin/python{wanted}"]
+    names = [getattr(sys, "_base_executable", sys.executable), shutil.which(f"python{wanted}"), f"/usr/bin/python{wanted}"]
     bare: list[str] = []
     for name in dict.fromkeys(name for name in names if name and Path(name).exists()):
         script = "import os, sys, sysconfig; print(*sys.version_info[:2], os.path.exists(sysconfig.get_path('include') + '/Python.h'))"
