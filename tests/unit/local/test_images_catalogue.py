@@ -162,9 +162,7 @@ def test_copying_out_of_the_base_names_what_it_lacks(tmp_path, base):
             "http://three.example/debian",
         ),
         (
-            {
-                "a.sources": "Types: deb-src\nURIs: http://s.example\nSuites: bookworm\n\nTypes: deb\nURIs: http://b.example\nSuites: bookworm"
-            },
+            {"a.sources": "Types: deb-src\nURIs: http://s\nSuites: bookworm\n\nTypes: deb\nURIs: http://b.example\nSuites: bookworm"},
             "http://b.example",
         ),
         ({"a.sources": "Types: deb\nEnabled: no\nURIs: http://off.example\nSuites: bookworm"}, None),
