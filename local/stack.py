@@ -7,7 +7,7 @@ from pathlib import Path
 
 from infra import labels
 from local.aws.emulator import Emulator, Endpoint
-from local.images.catalog import controller_images
+from local.images.catalogue import controller_images
 from local.images.trainer import trainer_image
 from local.node.layout import Layout
 from local.node.node import Node

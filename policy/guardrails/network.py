@@ -40,10 +40,11 @@ def _self_rules(resources: Sequence[Resource], report: Report) -> None:
 
 def _require_both_directions(group: Resource, resources: Sequence[Resource], report: Report) -> None:
     for direction in ("ingress", "egress"):
-        if any(_opens_itself(rule) for rule in group.at(direction).elements()):
+        # Rules of their own first: once they exist, the provider computes the group's inline lists, which preview then can't know.
+        if any(_is_self_rule(rule, group, direction) for rule in resources):
             continue
-        if not any(_is_self_rule(rule, group, direction) for rule in resources):
-            place = group.at(direction)
+        place = group.at(direction)
+        if not any(_opens_itself(rule) for rule in place.elements()):
             report.refuse(
                 group, place, allowed=f"an {direction} rule of all protocols (-1) from and to the group itself", found="without one"
             )

@@ -4,7 +4,7 @@ import pytest
 
 from guardrails import tokens
 from tests.unit.policy import builders as b
-from tests.unit.policy.analyzer import UNKNOWN, Thing, analyze_stack, violations
+from tests.unit.policy.analyzer import UNKNOWN, Thing, analyze_stack, not_evaluated, violations
 
 pytestmark = pytest.mark.unit
 
@@ -43,6 +43,14 @@ def node_group(subnets: int) -> Thing:
 VALID = [
     ("EFA04", [b.efa_group(ingress=[ALL_SELF], egress=[ALL_SELF, ALL_OUT])]),
     ("EFA04", [b.efa_group(), separate_rule(tokens.INGRESS_RULE, "in"), separate_rule(tokens.EGRESS_RULE, "out")]),
+    (
+        "EFA04",
+        [
+            b.efa_group(ingress=UNKNOWN, egress=UNKNOWN),
+            separate_rule(tokens.INGRESS_RULE, "in"),
+            separate_rule(tokens.EGRESS_RULE, "out"),
+        ],
+    ),
     ("EFA04", [Thing(type=tokens.SECURITY_GROUP, name="web", properties={"egress": [ALL_OUT]})]),
     ("EFA04", [Thing(type=tokens.SECURITY_GROUP, name="cafeteria", properties={"description": "café"})]),
     ("EFA05", [b.node_pool(), b.node_class()]),
@@ -78,7 +86,9 @@ INVALID = [
 
 @pytest.mark.parametrize(("rule", "things"), VALID)
 def test_a_valid_program_passes(rule: str, things: list[Thing]) -> None:
-    assert violations(analyze_stack(things), rule) == []
+    said = analyze_stack(things)
+    assert violations(said, rule) == []
+    assert not_evaluated(said, rule) == []
 
 
 @pytest.mark.parametrize(("rule", "things", "words"), INVALID)
