@@ -100,9 +100,14 @@ class Node:
             if not self._runs_as(spec):
                 self._end()
                 self._launch(spec)
-            # A run that was interrupted half-way is finished here as well.
-            if not (self.status().ready and node_is_ready(self.api())):
-                Startup(self, self._layout).finish()
+            try:
+                # One whose start was cut short by the end of its caller is finished here as well.
+                if not (self.status().ready and node_is_ready(self.api())):
+                    Startup(self, self._layout).finish()
+            except BaseException:
+                # Neither Ctrl-C nor a daemon that fails for ever leaves half a node behind.
+                self._end()
+                raise
             apply_labels(self.api(), self.labels, self.state / "labels.json")
 
     def stop(self) -> None:

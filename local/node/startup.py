@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _TIMEOUT_SECONDS = 180.0
 _POLL_SECONDS = 0.2
 _GIVE_UP_RESTARTS = 4
+# Pods cannot be created before it is there.
+_ACCOUNT_PATH = "/api/v1/namespaces/default/serviceaccounts/default"
 _NODE_PATH = f"/api/v1/nodes/{NODE_NAME}"
 
 
@@ -53,6 +55,7 @@ class Startup:
             apply_csi_drivers(api)
         self._wait("", lambda: self._node.status().ready)
         self._wait("kubelet", lambda: node_is_ready(api, since=self._begin))
+        self._wait("kube-controller-manager", lambda: _succeeds(lambda: api.get(_ACCOUNT_PATH)))
 
     def _import_sandbox_image(self) -> None:
         archive = self._paths.config / "pause.tar"
@@ -91,10 +94,13 @@ class Startup:
 def node_is_ready(api: KubernetesApi, *, since: datetime.datetime | None = None) -> bool:
     """True where the kubelet says so, and has said so after `since`: an object in the store may tell of an earlier life."""
     try:
-        conditions = api.get(_NODE_PATH)["status"].get("conditions", [])
+        node = api.get(_NODE_PATH)
     except ApiError:
         return False
-    for condition in conditions:
+    # The controller manager lifts this one a moment after the kubelet's report.
+    if any(taint["key"] == "node.kubernetes.io/not-ready" for taint in node["spec"].get("taints", [])):
+        return False
+    for condition in node["status"].get("conditions", []):
         if condition["type"] == "Ready":
             heard = datetime.datetime.fromisoformat(condition["lastHeartbeatTime"])
             return condition["status"] == "True" and (since is None or heard >= since)

@@ -82,7 +82,6 @@ class Pods:
         self.api = node.api()
         # Logs, commands and ports go through the client that users have.
         self.core = client.CoreV1Api(config.new_client_from_config(str(node.kubeconfig)))
-        wait_for("default service account", self._has_account)
 
     def run(self, name: str, *words: str, **spec: object) -> None:
         """Create a pod that runs the probe with `words`; `spec` overrides fields of its spec."""
@@ -121,7 +120,3 @@ class Pods:
         found = self.api.get(f"{self.path}/{name}")["status"]["phase"]
         assert found not in {"Succeeded", "Failed"} - {phase}, f"pod {name} is {found}: {self.log(name)}"
         return found == phase
-
-    def _has_account(self) -> bool:
-        items = self.api.get("/api/v1/namespaces/default/serviceaccounts")["items"]
-        return any(item["metadata"]["name"] == "default" for item in items)

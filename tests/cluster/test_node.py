@@ -1,6 +1,7 @@
 """A running node: what pods, their network and their volumes do. Only a real kubelet, runtime and kernel can show it."""
 
 import http.server
+import sys
 import threading
 import time
 from collections.abc import Generator
@@ -116,12 +117,15 @@ def test_a_name_outside_the_cluster_is_refused_at_once(pods: Pods) -> None:
     assert time.monotonic() - begin < 3.0
 
 
-def test_a_service_address_leads_to_its_pods_and_back_to_the_asking_pod(pods: Pods) -> None:
+def test_a_service_address_leads_to_its_pods_and_back_to_the_asking_pod(node: Node, pods: Pods) -> None:
     address = pods.service("served", ports=[{"port": 80, "targetPort": 8080}])["spec"]["clusterIP"]
     pods.serve("served")
     pods.serve("visitor")
     assert wait_for("service", lambda: _is(pods.execute("visitor", "get", f"http://{address}"), "served"))
     assert pods.execute("served", "get", f"http://{address}") == "served", "a pod must reach itself through its service"
+    # The API server calls webhooks from the node itself.
+    read = f"import urllib.request; print(urllib.request.urlopen('http://{address}', timeout=5).read().decode())"
+    assert node.enter([sys.executable, "-c", read]).stdout == "served\n"
     # Its certificate is of an authority that the probe does not know; only the API server would show it.
     assert "unknown authority" in pods.execute("visitor", "get", "https://kubernetes:443/healthz")
 

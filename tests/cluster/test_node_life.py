@@ -149,8 +149,7 @@ def test_a_daemon_that_cannot_start_is_named_with_the_end_of_its_log(node: Node,
     with pytest.raises(LocalStackError, match=r"coredns ended \d+ times, last with exit status 3(.|\n)*no luck") as caught:
         unlucky.start(progress(node.state))
     assert caught.value.log == node.state / "logs" / "coredns.log"
-    unlucky.stop()
-    assert Host(node).traces() == []
+    assert Host(node).traces() == [], "a start that fails leaves nothing running"
 
 
 def _output(*argv: str) -> str:

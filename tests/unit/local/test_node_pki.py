@@ -1,6 +1,7 @@
 """Certificates of a node: who they are for, and when they are made anew."""
 
 import datetime
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,16 @@ def read(pki: Pki, name: str) -> x509.Certificate:
     return x509.load_pem_x509_certificate((pki.folder / f"{name}.crt").read_bytes())
 
 
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made") / "pki"
+    Pki(folder).ensure((SERVER, CLIENT), now=NOW)
+    return folder
+
+
 @pytest.fixture
-def pki(tmp_path: Path) -> Pki:
-    made = Pki(tmp_path / "pki")
-    made.ensure((SERVER, CLIENT), now=NOW)
-    return made
+def pki(made_once: Path, tmp_path: Path) -> Pki:
+    return Pki(Path(shutil.copytree(made_once, tmp_path / "pki")))
 
 
 def test_all_certificates_come_from_the_one_authority(pki: Pki) -> None:
