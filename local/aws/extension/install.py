@@ -4,9 +4,18 @@ import functools
 
 from moto.core import responses as moto_responses
 
-from local.aws.extension import capacity_block, capacity_reservation, managed_policy, node_image, placement_group, price, tags
+from local.aws.extension import (
+    capacity_block,
+    capacity_reservation,
+    cluster_authority,
+    managed_policy,
+    node_image,
+    placement_group,
+    price,
+    tags,
+)
 
-NOUNS = (tags, placement_group, capacity_reservation, capacity_block, price, node_image, managed_policy)
+NOUNS = (tags, placement_group, capacity_reservation, capacity_block, price, node_image, managed_policy, cluster_authority)
 
 
 def install() -> None:
