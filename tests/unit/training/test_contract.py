@@ -1,0 +1,65 @@
+"""What other parts rely on: exit codes, recipes, and that the modules a preview imports need nothing but the standard library."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from training.config import TrainConfig
+from training.exit_codes import ExitCode
+from training.recipes import RECIPES, recipe
+from training.torchrun import exit_code
+
+pytestmark = pytest.mark.unit
+
+PURE = [
+    "batch",
+    "config",
+    "errors",
+    "exit_codes",
+    "history",
+    "launch",
+    "lease",
+    "plot",
+    "progress",
+    "recipes",
+    "schedule",
+    "schema",
+    "shuffle",
+]
+PURE += ["signals", "storage", "torchrun", "train"]
+
+
+def test_modules_that_others_import_need_only_the_standard_library() -> None:
+    program = "import sys; " + "; ".join(f"import training.{name}" for name in PURE)
+    program += (
+        "; print([name for name in sys.modules if name.split('.')[0] in ('torch', 'numpy', 'deepspeed', 'matplotlib', 'pulumi', 'infra')])"
+    )
+    # -I -S: no site packages at all, so that an import of anything else fails.
+    command = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(Path(__file__).parents[3])!r}); {program}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_recipes_are_valid_and_named_after_themselves(name: str) -> None:
+    config = recipe(name)
+    assert config.name == name
+    assert TrainConfig.from_json(config.to_json()) == config
+    assert config.plan_batch(2).global_batch == config.batch.global_batch
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [
+        ([75, 75], ExitCode.RESTART),
+        ([78], ExitCode.CONFIG),
+        ([75, 1], ExitCode.FAILED),
+        ([-9, 75], ExitCode.FAILED),
+        ([78, 1], ExitCode.FAILED),
+    ],
+)
+def test_one_code_speaks_for_several_ranks(codes: list[int], expected: ExitCode) -> None:
+    assert exit_code(codes) == expected

@@ -1,0 +1,41 @@
+"""The run directory's lease: one holder, named to the second, and free again the moment the holder ends, however it ends."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from training.lease import Lease, LeaseError
+
+pytestmark = pytest.mark.unit
+
+HOLDER = """
+import pathlib, sys, time
+from training.lease import Lease
+held = Lease(pathlib.Path(sys.argv[1]))
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_second_run_is_refused_and_the_first_one_named(tmp_path: Path) -> None:
+    lease = Lease(tmp_path)
+    with pytest.raises(LeaseError, match=rf"in use by process {os.getpid()} on .* since .*; end that run or choose another"):
+        Lease(tmp_path, patience_seconds=0)
+    lease.release()
+    Lease(tmp_path, patience_seconds=0).release()
+
+
+def test_a_killed_holder_leaves_the_directory_free_at_once(tmp_path: Path) -> None:
+    root = Path(__file__).parents[3]
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, cwd=root, text=True)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    with pytest.raises(LeaseError, match=f"process {holder.pid} "):
+        Lease(tmp_path, patience_seconds=0)
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    Lease(tmp_path, patience_seconds=0).release()
