@@ -7,7 +7,19 @@ from moto.core import responses as moto_responses
 from local.aws.extension import (
     capacity_block,
     capacity_reservation,
-    cluster_authority,
+    data_repository,
+    dependency,
+    efs,
+    eks_access,
+    eks_addon,
+    eks_cluster,
+    eks_cluster_update,
+    eks_node_group,
+    eks_pod_identity,
+    eks_tags,
+    eks_update,
+    launch,
+    lustre,
     managed_policy,
     node_image,
     placement_group,
@@ -15,7 +27,28 @@ from local.aws.extension import (
     tags,
 )
 
-NOUNS = (tags, placement_group, capacity_reservation, capacity_block, price, node_image, managed_policy, cluster_authority)
+NOUNS = (
+    tags,
+    placement_group,
+    capacity_reservation,
+    capacity_block,
+    launch,
+    dependency,
+    price,
+    node_image,
+    managed_policy,
+    eks_cluster,
+    eks_cluster_update,
+    eks_node_group,
+    eks_access,
+    eks_addon,
+    eks_pod_identity,
+    eks_update,
+    eks_tags,
+    lustre,
+    data_repository,
+    efs,
+)
 
 
 def install() -> None:
