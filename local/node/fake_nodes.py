@@ -81,8 +81,12 @@ def fake_node_names(api: KubernetesApi, instance_type: str | None = None) -> lis
 
 
 def remove_fake_nodes(api: KubernetesApi, instance_type: str | None = None) -> list[str]:
-    """Remove fake nodes, all or those of one type; Kubernetes then removes their pods. Returns their names. Raises ApiError."""
+    """Remove fake nodes, all or those of one type, and the pods bound to them. Returns the nodes' names. Raises ApiError."""
     names = fake_node_names(api, instance_type)
     for name in names:
         api.delete(f"/api/v1/nodes/{name}")
+    # Kubernetes would notice by itself, a minute later. Nodes go first, or the scheduler might bind a replacement to one.
+    for pod in api.get("/api/v1/pods")["items"]:
+        if pod["spec"].get("nodeName") in names:
+            api.delete(f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}?gracePeriodSeconds=0")
     return names
