@@ -7,8 +7,11 @@ signal (TORCH_ELASTIC_SHUTDOWN_TIMEOUT or --shutdown-timeout change that; a pod'
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
 
 from training.exit_codes import ExitCode
 
@@ -17,6 +20,9 @@ _GRACE_SECONDS = 120
 
 def main(arguments: Sequence[str]) -> int:
     """Launch the ranks of this host and give their exit code."""
+    # Until torchrun handles signals itself: process 1 of a container ignores those it has no handler for, so that a pod deleted while it
+    # starts would sit out its whole grace period.
+    signal.signal(signal.SIGTERM, _leave)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", str(_GRACE_SECONDS))
     from torch.distributed import run
@@ -35,6 +41,12 @@ def main(arguments: Sequence[str]) -> int:
         print(f"launcher got {error.sigval.name} and passed it on; the ranks have ended", file=sys.stderr, flush=True)
         return ExitCode.RESTART
     return ExitCode.DONE
+
+
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    """Nothing runs yet that could be saved: leave, to be started again."""
+    del number, frame
+    sys.exit(ExitCode.RESTART)
 
 
 def exit_code(codes: Sequence[int]) -> int:

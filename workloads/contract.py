@@ -4,12 +4,12 @@ from pathlib import Path, PurePosixPath
 
 PYTHON = "python3"
 TRAINER_MODULE = "training.train"
-AGENT_MODULE = "torch.distributed.run"
+# torchrun, with the ranks' own exit codes.
+AGENT_MODULE = "training.torchrun"
 
 CONFIG_DIRECTORY = PurePosixPath("/etc/trainyard")  # where the job's ConfigMap is mounted
 CONFIG_FILE = "train.json"
 DRAIN_SCRIPT = "drain_ranks.py"
-AGENT_SCRIPT = "run_agent.py"
 STOP_SCRIPT = "stop_mpirun.py"
 WAIT_SCRIPT = "wait_for_workers.py"
 

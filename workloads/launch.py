@@ -30,7 +30,6 @@ def torchrun_command(plan: JobPlan, job: str, *, node_rank: str) -> list[str]:
     """
     return [
         contract.PYTHON,
-        contract.script_path(contract.AGENT_SCRIPT),
         "-m",
         contract.AGENT_MODULE,
         f"--nnodes={plan.world.workers}",

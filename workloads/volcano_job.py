@@ -74,6 +74,6 @@ class VolcanoJob(TrainingJob):
     manifest = Manifest(
         api_version="batch.volcano.sh/v1alpha1",
         object_kind="Job",
-        scripts=(contract.AGENT_SCRIPT,),
+        scripts=(),
         spec=volcano_spec,
     )

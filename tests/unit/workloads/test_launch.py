@@ -28,7 +28,7 @@ def test_each_volcano_pod_runs_one_agent_of_its_world(values, nodes, processes):
     assert option(command, "--nnodes") == str(nodes)
     assert option(command, "--nproc-per-node") == str(processes)
     assert option(command, "--node-rank") == "$(VC_TASK_INDEX)"
-    assert "torch.distributed.run" in command
+    assert "training.torchrun" in command
 
 
 def test_both_launchers_start_the_same_trainer():

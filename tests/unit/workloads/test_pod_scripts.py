@@ -1,33 +1,15 @@
-"""The scripts that pods run from their ConfigMap: which processes are ranks, who is asked to stop, whose exit code a pod ends with."""
+"""The scripts that pods run from their ConfigMap: which processes are ranks, and who is asked to stop."""
 
-import signal
 import socket
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
 
 import pytest
 
-from workloads.pod_scripts import drain_ranks, run_agent, stop_mpirun, wait_for_workers
+from workloads.pod_scripts import drain_ranks, stop_mpirun, wait_for_workers
 
 pytestmark = pytest.mark.unit
-
-
-class RankError(Exception):
-    """The shape of torchrun's ChildFailedError."""
-
-    def __init__(self, code):
-        self.code = code
-
-    def get_first_failure(self):
-        return 0, SimpleNamespace(exitcode=self.code)
-
-
-class AgentSignal(Exception):
-    """The shape of torchrun's SignalException."""
-
-    sigval = signal.SIGTERM
 
 
 def process(proc, pid, parent, *words, name="python3"):
@@ -89,31 +71,3 @@ def test_waiting_names_the_worker_that_does_not_answer(capsys, monkeypatch):
     assert wait_for_workers.main("worker-{}.invalid", 2, port, 0.05) == 1
     assert time.monotonic() - start < 5
     assert "no answer from worker-0.invalid, worker-1.invalid" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("rank_code", "pod_code"), [(78, 78), (75, 75), (1, 1), (-9, 137)])
-def test_a_pod_ends_with_the_exit_code_of_the_rank_that_failed_first(rank_code, pod_code):
-    assert run_agent.exit_code(RankError(rank_code)) == pod_code
-
-
-def test_a_pod_ended_by_a_signal_says_so_and_other_errors_keep_their_traceback():
-    assert run_agent.exit_code(AgentSignal()) == 143
-    assert run_agent.exit_code(ValueError()) is None
-
-
-def test_a_signal_before_the_agent_handles_any_ends_the_pod_at_once(tmp_path):
-    (tmp_path / "slow.py").write_text("import time; print('up', flush=True); time.sleep(30)")
-    command = [sys.executable, run_agent.__file__, "-m", "slow"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env={"PYTHONPATH": str(tmp_path)}) as agent:
-        assert agent.stdout
-        assert agent.stdout.readline() == b"up\n"
-        agent.send_signal(signal.SIGTERM)
-        assert agent.wait(10) == 143
-
-
-def test_the_agent_runs_the_module_with_its_arguments(tmp_path):
-    (tmp_path / "echo.py").write_text("import sys; assert __name__ == '__main__'; print(sys.argv[1:])")
-    command = [sys.executable, run_agent.__file__, "-m", "echo", "--nnodes=2", "-m", "training.train"]
-    done = subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": str(tmp_path)}, check=False)
-    assert done.stdout.strip() == "['--nnodes=2', '-m', 'training.train']"
-    assert subprocess.run(command[:2], capture_output=True, check=False).returncode == 1
