@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -15,7 +16,7 @@ from local.errors import LocalStackError
 from local.node import ApiError, Node
 from local.node.api import Json
 from local.node.cgroup import CgroupTree
-from local.paths import copy_id
+from local.paths import REPOSITORY, copy_id
 from local.process import find_daemon
 from tests.cluster.nodes import PROBE_IMAGE, Pods, cluster_binaries, node_folder, probe_archive, progress, require_root, wait_for
 
@@ -150,6 +151,21 @@ def test_a_daemon_that_cannot_start_is_named_with_the_end_of_its_log(node: Node,
         unlucky.start(progress(node.state))
     assert caught.value.log == node.state / "logs" / "coredns.log"
     assert Host(node).traces() == [], "a start that fails leaves nothing running"
+
+
+def test_ctrl_c_during_a_start_leaves_nothing_running(node: Node) -> None:
+    program = (
+        "import sys; from tests.cluster.nodes import *; Node(Path(sys.argv[1]), cluster_binaries()).start(progress(Path(sys.argv[1])))"
+    )
+    starter = subprocess.Popen([sys.executable, "-c", program, node.state], cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)
+    host = Host(node)
+    wait_for("API server", lambda: node.status().daemons.get("kube-apiserver"), seconds=30.0)
+    assert host.traces()
+    starter.send_signal(signal.SIGINT)
+    _, errors = starter.communicate(timeout=30)
+    assert "KeyboardInterrupt" in errors
+    assert host.traces() == []
+    assert host.cgroups() == []
 
 
 def _output(*argv: str) -> str:
