@@ -4,6 +4,8 @@ Order comes from outputs; `after` lists carry what outputs cannot. Read backward
 instances, controllers, nodes, cluster, network.
 """
 
+from collections.abc import Mapping
+
 import pulumi
 
 from infra import addons, cluster, compute, network, storage
@@ -44,8 +46,8 @@ class Platform(pulumi.ComponentResource):
             service_account=jobs.service_account_name,
             queue=volcano.queue_name if volcano else pulumi.Output.from_input(_DEFAULT_QUEUE),
             pools=pulumi.Output.from_input(pool_outputs(settings)),
-            claims=pulumi.Output.all(**volumes.claims),
-            file_systems=pulumi.Output.all(**volumes.file_system_ids),
+            claims=_together(volumes.claims),
+            file_systems=_together(volumes.file_system_ids),
             bucket=bucket.bucket_name if bucket else pulumi.Output.from_input(None),
         )
         self.register_outputs({"cluster_name": self.outputs.cluster_name, "namespace": self.outputs.namespace})
@@ -188,3 +190,8 @@ class Platform(pulumi.ComponentResource):
             protect=settings.protect,
         )
         return storage.JobVolumes(f"{self._name}-volumes", args, self._in_cluster)
+
+
+def _together(values: Mapping[str, pulumi.Output[str]]) -> pulumi.Output[Mapping[str, str]]:
+    """Return a map of outputs as an output of a map; of nothing too, which `Output.all` would make a list."""
+    return pulumi.Output.all(**values) if values else pulumi.Output.from_input({})

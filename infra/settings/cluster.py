@@ -89,7 +89,7 @@ class ClusterSettings(Settings):
     deletion_protection: bool = False
     """Whether AWS refuses to delete the cluster."""
     system_nodes: SystemNodesSettings = SystemNodesSettings()
-    """The managed node group that runs controllers and CPU jobs."""
+    """The nodes that controllers and CPU jobs run on."""
     addon_versions: dict[str, str] = Field(default_factory=dict)
     """Versions of EKS add-ons that differ from the pinned ones, by add-on name."""
 

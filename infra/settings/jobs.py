@@ -24,4 +24,4 @@ class JobsSettings(Settings):
     service_account: DnsName = "trainer"
     """Service account of training pods."""
     queue: QueueSettings = QueueSettings()
-    """The Volcano queue of training jobs."""
+    """The queue that jobs are admitted through."""
