@@ -15,6 +15,7 @@ from local.progress import Progress
 from local.toolchain.engine import engine_environment
 from local.toolchain.selection import choose, required_version
 from local.toolchain.tools import ENGINE, ensure
+from tests.engine.pulumi_project import Project, processes_under, runtime_file, until
 
 pytestmark = pytest.mark.engine
 
@@ -52,47 +53,6 @@ PolicyPack(name="pack", enforcement_level=EnforcementLevel.MANDATORY, policies=[
 """
 
 
-class Project:
-    """A Pulumi project in a folder of its own, with a stack `test` on a state folder of its own."""
-
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
-        self.folder = folder
-        self.environment = environment
-        self.write("Pulumi.yaml", runtime_file("name: tiny\n", virtualenv=sys.prefix))
-        self.write("__main__.py", PROGRAM)
-
-    def write(self, name: str, text: str) -> None:
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-    def argv(self, *words: str) -> list[str]:
-        return ["pulumi", *words, "--non-interactive", "--color", "never"]
-
-    def pulumi(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.argv(*words), cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=120, check=False
-        )
-
-    def start(self, *words: str, ignore_interrupt: bool = False) -> subprocess.Popen[str]:
-        # What `&` in a script does to its commands; start_new_session lets the test see all that it starts as one session.
-        prepare = (lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) if ignore_interrupt else None
-        return subprocess.Popen(
-            self.argv(*words),
-            cwd=self.folder,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-            preexec_fn=prepare,
-        )
-
-
-def runtime_file(head: str, **options: str) -> str:
-    return f"{head}runtime:\n  name: python\n  options: {json.dumps(options)}\n"
-
-
 @pytest.fixture(scope="module")
 def own_host() -> None:
     ensure([ENGINE], Progress(Path(os.environ.get("TMPDIR", "/tmp")) / "trainyard-test-build.log", total=0))
@@ -103,11 +63,7 @@ def own_host() -> None:
 @pytest.fixture
 def project(own_host: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.setenv("TRAINYARD_STATE", str(tmp_path / "state"))
-    folder = tmp_path / "project"
-    project = Project(folder, engine_environment())
-    made = project.pulumi("stack", "init", "test")
-    assert made.returncode == 0, made.stdout + made.stderr
-    return project
+    return Project(tmp_path / "project", engine_environment(), PROGRAM)
 
 
 def test_a_program_gets_its_configuration_and_secrets_stay_secret(project: Project) -> None:
@@ -218,26 +174,6 @@ def waiting(project: Project) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     for engine in engines:
         engine.kill()
         engine.communicate()
-
-
-def until(condition: Callable[[], bool], *, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return condition()
-
-
-def processes_under(folder: Path) -> dict[int, str]:
-    """Live processes whose environment names `folder` (its TRAINYARD_STATE lies in it), by pid, with their command lines."""
-    found = {}
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and str(folder).encode() in (entry / "environ").read_bytes():
-                found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except (FileNotFoundError, ProcessLookupError, PermissionError):
-            continue
-    found.pop(os.getpid(), None)
-    return found
 
 
 @pytest.mark.parametrize("ignored", [False, True], ids=["foreground", "background"])

@@ -3,6 +3,7 @@
 import importlib.metadata
 import json
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
 import pulumi
@@ -12,7 +13,6 @@ from local.plugins.eks.access import create_access_entries
 from local.plugins.eks.addons import VpcCniAddon, create_addon
 from local.plugins.eks.arguments import check, merged_tags, subnet_ids
 from local.plugins.eks.kubeconfig import kubeconfig
-from local.plugins.eks.security_groups import create_cluster_group, create_node_group
 from local.plugins.eks.service_role import ServiceRole
 
 # Both differ between what is asked for and what EKS answers, and can't be changed after creation.
@@ -35,14 +35,21 @@ class Cluster(pulumi.ComponentResource):
         child = pulumi.ResourceOptions(parent=self)
         role = None if inputs.get("serviceRole") is not None else _create_role(name, inputs, child)
         skip_groups = bool(inputs.get("skipDefaultSecurityGroups"))
-        group = inputs.get("clusterSecurityGroup") or (None if skip_groups else create_cluster_group(name, inputs, child))
+        group = inputs.get("clusterSecurityGroup") or (None if skip_groups else _groups().create_cluster_group(name, inputs, child))
         cluster = _create_control_plane(name, inputs, role, group, child)
         provider = _create_kubernetes_provider(name, inputs, cluster, child)
         vpc_cni = _create_addons(name, inputs, cluster, provider, child)
-        node_group, ingress = (None, None) if skip_groups else create_node_group(name, inputs, cluster, _id_of(group), child)
+        node_group, ingress = (None, None) if skip_groups else _groups().create_node_group(name, inputs, cluster, _id_of(group), child)
         core = _core(inputs, cluster, provider, group, role, vpc_cni)
         self.state = _outputs(cluster, core, group, node_group, ingress)
         self.register_outputs(self.state)
+
+
+def _groups() -> ModuleType:
+    """The module of the security groups, loaded when one is made: the EC2 part of the SDK takes longer to import than all else here."""
+    from local.plugins.eks import security_groups
+
+    return security_groups
 
 
 def _create_role(name: str, inputs: Mapping[str, Any], child: pulumi.ResourceOptions) -> ServiceRole:
