@@ -10,7 +10,7 @@ from pathlib import Path
 
 from local.errors import LocalStackError
 from local.paths import REPOSITORY, state_dir
-from local.toolchain.selection import SELECTABLE, STAND_INS, ToolStatus, choose, required_version
+from local.toolchain.selection import OWN_FOLDER_MARK, SELECTABLE, STAND_INS, ToolStatus, choose, required_version
 
 
 def engine_environment(*, local: bool = True, python: Path | None = None) -> dict[str, str]:
@@ -51,6 +51,7 @@ def engine_environment(*, local: bool = True, python: Path | None = None) -> dic
 def _write_binaries(folder: Path, statuses: dict[str, ToolStatus]) -> Path:
     """The built CLI and language host, in one folder: the engine warns about a host that does not lie beside its own executable."""
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / OWN_FOLDER_MARK).touch()
     cli, host = (_path(statuses[name]) for name in ("pulumi", "pulumi-language-python"))
     if statuses["pulumi"].source == "built":
         _place_executable(cli, folder / "pulumi")

@@ -29,7 +29,7 @@ DEEPSPEED_OPERATORS = {"DS_ACCELERATOR": "cpu", "DS_BUILD_CPU_ADAM": "1", "DS_BU
 class Steps(Protocol):
     """How long work is reported: `local.progress.Progress`, or the bootstrap's plain form of it before rich is installed."""
 
-    def step(self, label: str) -> AbstractContextManager[None]:
+    def step(self, label: str) -> AbstractContextManager[object]:
         """Show `label` while the body runs."""
 
     def run(self, argv: Sequence[str | Path], *, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> None:

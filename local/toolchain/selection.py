@@ -19,6 +19,8 @@ NO_VERSION: Version = (0, 0, 0)
 
 STAND_INS = {"pulumi-resource-aws": "local.plugins.aws", "pulumi-resource-eks": "local.plugins.eks"}
 """Plug-ins that can't be built from Go modules -> the Python package that stands in for them on the local stack."""
+OWN_FOLDER_MARK = ".trainyard"
+"""A file of this name tells that a folder on PATH was put there by `local.toolchain.engine`."""
 SELECTABLE = ("pulumi", "pulumi-language-python", "pulumi-resource-kubernetes", *STAND_INS)
 
 
@@ -85,11 +87,17 @@ def plugin_home() -> Path:
 def _candidates(name: str) -> list[_Candidate]:
     if name == "pulumi-language-python":
         return _beside_cli(name)
-    found = shutil.which(name)
+    found = shutil.which(name, path=_path_of_the_user())
     on_path = (
         [_Candidate(path=Path(found), version=_ask_version(Path(found), "version" if name == "pulumi" else "--version"))] if found else []
     )
     return on_path + (_in_plugin_home(name) if name.startswith("pulumi-resource-") else [])
+
+
+def _path_of_the_user() -> str:
+    """PATH without folders of ours, which a command started by one of our commands inherits: what lies there is not installed."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(folder for folder in folders if not (Path(folder) / OWN_FOLDER_MARK).exists())
 
 
 def _beside_cli(name: str) -> list[_Candidate]:

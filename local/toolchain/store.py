@@ -121,4 +121,7 @@ def _only_builder(progress: Progress) -> Generator[None]:
         except BlockingIOError:
             progress.console.print("waiting for another build of the tools on this machine ...")
             fcntl.flock(lock, fcntl.LOCK_EX)
+        for left in (*cache_dir().glob("tools/.*.*"), *cache_dir().glob("charts/.*.*")):
+            # Of a build that was killed: nobody else builds while this lock is held.
+            shutil.rmtree(left, ignore_errors=True)
         yield
