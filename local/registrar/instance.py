@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-NODE_CLAIM_TAG = "karpenter.sh/nodeclaim"
-"""Karpenter's tag on an instance; its value is the NodeClaim's name."""
+NODE_POOL_TAG = "karpenter.sh/nodepool"
+"""Karpenter tags an instance with its NodePool at launch; the NodeClaim follows only once there is a Node."""
 ALIVE = frozenset({"pending", "running"})
 
 
@@ -62,7 +62,7 @@ def ec2_client(endpoint: str, region: str) -> Ec2Client:
 
 def list_instances(client: Ec2Client) -> list[Instance]:
     """All instances that Karpenter launched, ended ones too for as long as EC2 still shows them."""
-    pages = client.get_paginator("describe_instances").paginate(Filters=[{"Name": "tag-key", "Values": [NODE_CLAIM_TAG]}])
+    pages = client.get_paginator("describe_instances").paginate(Filters=[{"Name": "tag-key", "Values": [NODE_POOL_TAG]}])
     return [_instance(item) for item in _items(pages)]
 
 

@@ -1,8 +1,8 @@
 """The registrar's loop: look at both sides, change what differs, and give up when one of them stays away."""
 
+import socket
 import time
-import urllib.error
-import urllib.request
+import urllib.parse
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -98,8 +98,6 @@ def run(
 
 
 def answers(endpoint: str) -> None:
-    """Raise where nothing speaks HTTP at `endpoint`; any status will do."""
-    try:
-        urllib.request.urlopen(endpoint, timeout=5).close()
-    except urllib.error.HTTPError as error:
-        error.close()
+    """Raise where nothing accepts connections at `endpoint`."""
+    url = urllib.parse.urlsplit(endpoint)
+    socket.create_connection((url.hostname, url.port or 80), timeout=5).close()

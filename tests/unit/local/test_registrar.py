@@ -187,7 +187,7 @@ def test_instances_are_read_from_every_page_and_reservation():
             return self
 
         def paginate(self, Filters):
-            assert Filters == [{"Name": "tag-key", "Values": ["karpenter.sh/nodeclaim"]}]
+            assert Filters == [{"Name": "tag-key", "Values": ["karpenter.sh/nodepool"]}]
             return [{"Reservations": [{"Instances": [item]}, {"Instances": []}]}, {"Reservations": [{"Instances": [gone]}]}]
 
     found = list_instances(Client())
