@@ -29,10 +29,10 @@ class Transformer(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
-        self.embedding = nn.Embedding(config.vocab_size, config.dim)
+        self.embedding = Embedding(config.vocab_size, config.dim)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
         self.norm = nn.RMSNorm(config.dim, eps=config.norm_eps)
-        self.head = nn.Linear(config.dim, config.vocab_size, bias=False)
+        self.head = Linear(config.dim, config.vocab_size, bias=False)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Logits for the token after each position."""
@@ -55,6 +55,20 @@ class Transformer(nn.Module):
             generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{name}".encode()))
             std = residual_std if name.endswith(("attention.out.weight", "feed_forward.down.weight")) else _INIT_STD
             parameter.copy_(torch.empty(parameter.shape).normal_(0.0, std, generator=generator))
+
+
+class Embedding(nn.Embedding):
+    """Left unfilled by its constructor: `init_weights` fills it. Filling on the meta device would import torch's compiler, for seconds."""
+
+    def reset_parameters(self) -> None:
+        """Nothing yet."""
+
+
+class Linear(nn.Linear):
+    """Left unfilled by its constructor, as Embedding is."""
+
+    def reset_parameters(self) -> None:
+        """Nothing yet."""
 
 
 class Block(nn.Module):
@@ -83,10 +97,10 @@ class Attention(nn.Module):
         self.head_dim = config.dim // config.num_heads
         self.dropout = config.dropout
         self.kernel = config.attention
-        self.query = nn.Linear(config.dim, self.num_heads * self.head_dim, bias=False)
-        self.key = nn.Linear(config.dim, self.num_kv_heads * self.head_dim, bias=False)
-        self.value = nn.Linear(config.dim, self.num_kv_heads * self.head_dim, bias=False)
-        self.out = nn.Linear(self.num_heads * self.head_dim, config.dim, bias=False)
+        self.query = Linear(config.dim, self.num_heads * self.head_dim, bias=False)
+        self.key = Linear(config.dim, self.num_kv_heads * self.head_dim, bias=False)
+        self.value = Linear(config.dim, self.num_kv_heads * self.head_dim, bias=False)
+        self.out = Linear(self.num_heads * self.head_dim, config.dim, bias=False)
 
     def forward(self, hidden: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
         """[batch, sequence, dim] to the same; each position sees itself and the ones before it."""
@@ -114,9 +128,9 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.gate = nn.Linear(config.dim, config.ffn_dim, bias=False)
-        self.up = nn.Linear(config.dim, config.ffn_dim, bias=False)
-        self.down = nn.Linear(config.ffn_dim, config.dim, bias=False)
+        self.gate = Linear(config.dim, config.ffn_dim, bias=False)
+        self.up = Linear(config.dim, config.ffn_dim, bias=False)
+        self.down = Linear(config.ffn_dim, config.dim, bias=False)
 
     def forward(self, hidden: Tensor) -> Tensor:
         """[batch, sequence, dim] to the same."""

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.ranks import REPOSITORY, Job
+from tests.training.job import Job
+from tests.training.rank import REPOSITORY
 
 
 @pytest.fixture(scope="session")

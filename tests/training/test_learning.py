@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.training.ranks import Job, values
+from tests.training.job import Job, values
 
 pytestmark = pytest.mark.training
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.ranks import DDP, Job, values, zero
+from tests.training.job import DDP, Job, values, zero
 from training.history import History
 
 pytestmark = pytest.mark.training
@@ -34,10 +34,10 @@ def test_losses_equal_those_of_a_single_process(job: Job, reference: History, en
     assert history.evaluations == pytest.approx(reference.evaluations, rel=1e-5)
 
 
-@pytest.mark.parametrize("stage", [1, 3])
-def test_bf16_shards_follow_bf16_whole(job: Job, stage: int) -> None:
-    """The same arithmetic in other places; bf16 rounds at 2^-8, which is what the tolerance is."""
-    whole = Job(job.folder / "whole", job.settings)
-    whole.run(**zero(0, "bf16"))
+@pytest.mark.parametrize("stage", [0, 1, 2, 3])
+def test_bf16_stays_near_fp32(job: Job, reference: History, stage: int) -> None:
+    """Weights in bf16, master weights and sums in fp32: 2e-4 from fp32 was measured; sums in bf16 would be off by 8e-3."""
     job.run(ranks=2, **zero(stage, "bf16"))
-    assert values(job.history(), "loss") == pytest.approx(values(whole.history(), "loss"), rel=4e-3)
+    losses = values(job.history(), "loss")
+    assert losses == pytest.approx(values(reference, "loss"), rel=1e-3)
+    assert losses != values(reference, "loss")

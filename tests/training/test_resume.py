@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.ranks import DDP, Job, values, zero
+from tests.training.job import DDP, Job, values, zero
 from training.history import History
 
 pytestmark = pytest.mark.training

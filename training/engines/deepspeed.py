@@ -1,5 +1,6 @@
 """DeepSpeed ZeRO, from a raw configuration of ours: nothing is left to "auto", and DeepSpeed joins the process group that we made."""
 
+import importlib
 import logging
 import os
 from argparse import Namespace
@@ -29,8 +30,7 @@ def deepspeed_config(config: TrainConfig, plan: BatchPlan) -> dict[str, Any]:
     return {
         **plan.deepspeed(),
         "gradient_clipping": config.optimizer.clip_norm or 0.0,
-        "bf16": {"enabled": config.engine.precision == "bf16"},
-        "fp16": {"enabled": False},
+        **_precision(config),
         "zero_optimization": {
             "stage": config.engine.zero_stage,
             "overlap_comm": False,
@@ -40,6 +40,18 @@ def deepspeed_config(config: TrainConfig, plan: BatchPlan) -> dict[str, Any]:
         "steps_per_print": 1 << 62,
         "wall_clock_breakdown": False,
     }
+
+
+def _precision(config: TrainConfig) -> dict[str, Any]:
+    """Half-precision settings: gradients accumulate in fp32 in every stage.
+
+    Without ZeRO, DeepSpeed can do that only by autocast; with it, the weights themselves are kept in bf16 beside fp32 master shards.
+    """
+    if config.engine.precision == "fp32":
+        return {"bf16": {"enabled": False}}
+    if config.engine.zero_stage == 0:
+        return {"bf16": {"enabled": False}, "torch_autocast": {"enabled": True, "dtype": "bfloat16"}}
+    return {"bf16": {"enabled": True}, "data_types": {"grad_accum_dtype": "fp32"}}
 
 
 class DeepSpeedEngine:
@@ -58,7 +70,7 @@ class DeepSpeedEngine:
             dist_init_required=False,
         )
         self._written = record_writes(self._engine)
-        self._is_plain = config.engine.zero_stage == 0 and config.engine.precision == "fp32"
+        self._is_plain = config.engine.zero_stage == 0
 
     def micro_step(self, samples: Samples, *, last: bool) -> Tensor:
         """See Engine."""
@@ -73,7 +85,7 @@ class DeepSpeedEngine:
         """See Engine."""
         for group in self._engine.optimizer.param_groups:
             group["lr"] = lr
-        # Without ZeRO and in fp32 DeepSpeed clips but does not say by how much; its gradients are whole and reduced by now.
+        # Without ZeRO DeepSpeed clips but does not say by how much; its gradients are whole and reduced by now.
         gradients = [parameter.grad for parameter in self._engine.module.parameters() if parameter.grad is not None]
         norm = torch.nn.utils.get_total_norm(gradients) if self._is_plain else None
         self._engine.step()
@@ -149,8 +161,23 @@ def import_deepspeed(ranks: Ranks) -> Any:
 
     logging.getLogger("DeepSpeed").setLevel(logging.WARNING)
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
+    import_without_compiler("deepspeed.runtime.zero.muon.original_muon")
     deepspeed.init_distributed(dist_backend=ranks.backend, auto_mpi_discovery=False, verbose=False)
     return deepspeed
+
+
+def import_without_compiler(module: str) -> None:
+    """Import a module whose decorators ask for torch.compile, without them.
+
+    ZeRO imports Muon, an optimizer that we do not use, whose decorators import torch's compiler: seconds of CPU at the start of every rank.
+    """
+    library: Any = torch
+    compiler = library.compile
+    library.compile = lambda model=None, **_: model or (lambda function: function)
+    try:
+        importlib.import_module(module)
+    finally:
+        library.compile = compiler
 
 
 def separate_step_counts(optimizer: Any) -> None:

@@ -1,0 +1,82 @@
+"""Starts ranks by forking one process that has imported torch and DeepSpeed already. Runs in the training environment, without pytest.
+
+Importing takes seconds of CPU per rank and start; a fork takes milliseconds, and the rank is as real: a process of its own, with its own
+signals, memory and exit code. Requests are JSON lines on stdin, one answer line each on stdout:
+
+    {"start": [arguments], "environ": {...}, "output": "file"}  ->  {"pid": 123}
+    {"poll": 123}                                              ->  {"code": null | exit code, negative for a signal}
+"""
+
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+_running: set[int] = set()
+
+
+def main() -> None:
+    """Serve requests until stdin closes, then end what still runs."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    import_everything()
+    answers.write("ready\n")
+    answers.flush()
+    for line in sys.stdin:
+        request = json.loads(line)
+        answer = {"pid": start(request)} if "start" in request else {"code": poll(request["poll"])}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+    for pid in _running:
+        os.kill(pid, signal.SIGKILL)
+
+
+def import_everything() -> None:
+    """What a rank imports; none of it may compute anything before the fork."""
+    import deepspeed
+    import torch._dynamo
+
+    import training.engines.ddp
+    import training.engines.deepspeed
+    import training.loop
+
+    # Imported for what the import does.
+    assert deepspeed
+    assert torch
+    assert training.loop
+
+
+def start(request: dict[str, Any]) -> int:
+    """Fork a rank; gives its process id."""
+    pid = os.fork()
+    if pid:
+        _running.add(pid)
+        return pid
+    output = os.open(request["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for descriptor in (1, 2):
+        os.dup2(output, descriptor)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.environ.update(request["environ"])
+    from training.train import main as train
+
+    code = 70
+    try:
+        code = train(request["start"])
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def poll(pid: int) -> int | None:
+    """Exit code of a rank that has ended."""
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    if not ended:
+        return None
+    _running.discard(pid)
+    return os.waitstatus_to_exitcode(status)
+
+
+if __name__ == "__main__":
+    main()

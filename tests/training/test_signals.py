@@ -1,0 +1,52 @@
+"""A signal to any rank, whoever sends it: all ranks agree on a step, save it and exit 75, and nothing is lost."""
+
+import signal
+
+import pytest
+
+from tests.training.job import DDP, Job, values, zero
+from tests.training.rank import wait, wait_until
+from training import storage
+
+pytestmark = pytest.mark.training
+
+
+def stop_in_the_middle(job: Job, number: int, victims: list[int], engine: dict) -> int:
+    """Start, signal these ranks once steps are made, and give the step that all ranks saved."""
+    with job.started(steps=100_000, checkpoint={"every": 0}, schedule={"decay_steps": 100}, **engine) as processes:
+        wait_until(lambda: "step 3 " in processes[0].log(), "the first steps")
+        for victim in victims:
+            processes[victim].signal(number)
+        finished = wait(processes, 60)
+    assert set(finished.codes) == {75}, finished.log
+    (step,) = storage.published_steps(job.checkpoints)
+    assert step == max(job.history().steps), "every optimizer step that was made must be saved"
+    assert f"stopping after step {step} of 100000" in finished.log
+    return step
+
+
+@pytest.mark.parametrize(
+    ("number", "victims", "engine"),
+    [
+        (signal.SIGTERM, [0, 1], DDP),
+        (signal.SIGUSR1, [1], DDP),
+        (signal.SIGTERM, [0], zero(1)),
+        (signal.SIGINT, [0, 1], zero(3)),
+    ],
+    ids=["term-all", "usr1-one", "term-one-zero-1", "int-all-zero-3"],
+)
+def test_all_ranks_save_one_step_and_ask_for_a_restart(job: Job, number: int, victims: list[int], engine: dict) -> None:
+    job.ranks = 2
+    step = stop_in_the_middle(job, number, victims, engine)
+    finished = job.run(steps=step + 2, **engine, schedule={"decay_steps": 100})
+    assert f"resumed from step {step}" in finished.log
+    assert len(values(job.history(), "loss")) == step + 2
+
+
+def test_a_signal_before_the_first_step_ends_the_wait_for_others(job: Job) -> None:
+    environs = [{"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "no-such-host.invalid"}]
+    with job.started(environs=environs) as (process,):
+        wait_until(lambda: process.poll() is None, "start")
+        process.signal(signal.SIGTERM)
+        finished = wait([process], 60)
+    assert finished.codes in ([75], [-signal.SIGTERM])
