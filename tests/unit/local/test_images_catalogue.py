@@ -1,6 +1,5 @@
 """Names of controllers' images come out of charts and manifests, and each image holds what its pods run; read from the archives."""
 
-import json
 import tarfile
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from local.errors import LocalStackError
 from local.images import catalogue
 from local.images.base import PACKAGES, base_key, copy_members, find_mirror
 from local.progress import Progress
+from tests.unit.local.image_archive import entries, image
 
 pytestmark = pytest.mark.unit
 
@@ -75,10 +75,7 @@ def base(tmp_path, monkeypatch) -> Path:
 
 
 def layers(archive: Path) -> list[list[str]]:
-    with tarfile.open(archive) as tar:
-        index = json.load(tar.extractfile("index.json"))
-        manifest = json.load(tar.extractfile(f"blobs/sha256/{index['manifests'][0]['digest'][7:]}"))
-        return [tarfile.open(fileobj=tar.extractfile(f"blobs/sha256/{it['digest'][7:]}")).getnames() for it in manifest["layers"]]
+    return [list(entries(layer)) for layer in image(archive)[2]]
 
 
 def test_every_controller_gets_the_names_of_its_chart_and_of_the_pinned_version(binaries, charts):

@@ -11,6 +11,7 @@ from local.errors import LocalStackError
 from local.images.layer import file, folder, link, python_sources
 from local.images.oci import NAME_ANNOTATION, TAG_ANNOTATION, Archive, ImageConfig, Layer, architecture, full_reference, write_archive
 from local.images.store import ensure_archive, recipe_of
+from tests.unit.local.image_archive import blob, entries, image, members
 
 pytestmark = pytest.mark.unit
 
@@ -22,31 +23,16 @@ def build(path: Path, *, references=("example.com/team/tool:1",), layers: list[L
     return write_archive(path, references=references, layers=layers if layers is not None else own, config=CONFIG)
 
 
-def read(archive: Archive) -> dict[str, bytes]:
-    with tarfile.open(archive.path) as tar:
-        return {member.name: tar.extractfile(member).read() for member in tar}
-
-
-def blob(members: dict[str, bytes], digest: str) -> bytes:
-    return members[f"blobs/sha256/{digest.removeprefix('sha256:')}"]
-
-
-def image(archive: Archive) -> tuple[dict, dict, list[bytes]]:
-    members = read(archive)
-    manifest = json.loads(blob(members, archive.digest))
-    return manifest, json.loads(blob(members, manifest["config"]["digest"])), [blob(members, it["digest"]) for it in manifest["layers"]]
-
-
 def test_every_blob_is_named_by_its_digest_and_described_with_its_size(tmp_path):
     archive = build(tmp_path / "tool.tar")
-    members = read(archive)
-    for name, data in members.items():
+    found = members(archive.path)
+    for name, data in found.items():
         if name.startswith("blobs/"):
             assert name == f"blobs/sha256/{hashlib.sha256(data).hexdigest()}"
-    manifest, _, layers = image(archive)
+    manifest, _, layers = image(archive.path)
     described = [manifest["config"], *manifest["layers"]]
-    assert [it["size"] for it in described] == [len(blob(members, it["digest"])) for it in described]
-    assert json.loads(members["oci-layout"]) == {"imageLayoutVersion": "1.0.0"}
+    assert [it["size"] for it in described] == [len(blob(found, it["digest"])) for it in described]
+    assert json.loads(found["oci-layout"]) == {"imageLayoutVersion": "1.0.0"}
     assert len(layers) == 1
 
 
@@ -54,7 +40,7 @@ def test_the_index_names_the_image_once_per_reference(tmp_path):
     archive = build(
         tmp_path / "tool.tar", references=("volcanosh/vc-scheduler:v1", "docker.io/volcanosh/vc-scheduler:v1", "public.ecr.aws/a/b:2")
     )
-    entries = json.loads(read(archive)["index.json"])["manifests"]
+    entries = json.loads(members(archive.path)["index.json"])["manifests"]
     assert [it["annotations"][NAME_ANNOTATION] for it in entries] == ["docker.io/volcanosh/vc-scheduler:v1", "public.ecr.aws/a/b:2"]
     assert [it["annotations"][TAG_ANNOTATION] for it in entries] == ["v1", "2"]
     assert {it["digest"] for it in entries} == {archive.digest}
@@ -63,7 +49,7 @@ def test_the_index_names_the_image_once_per_reference(tmp_path):
 
 
 def test_the_configuration_says_what_runs_and_names_the_layers_by_their_uncompressed_digest(tmp_path):
-    _, config, layers = image(build(tmp_path / "tool.tar"))
+    _, config, layers = image(build(tmp_path / "tool.tar").path)
     assert config["config"] == {"Env": ["A=1", "B=2"], "Entrypoint": ["/tool"], "Cmd": ["--help"], "User": "65532", "WorkingDir": "/work"}
     assert config["rootfs"]["diff_ids"] == [f"sha256:{hashlib.sha256(layer).hexdigest()}" for layer in layers]
 
@@ -73,10 +59,9 @@ def test_a_layer_keeps_modes_owners_links_and_contents(tmp_path):
     source.write_bytes(b"x" * 3000)
     layer = [file("/usr/bin/tool", source, mode=0o755), folder("/home/trainer", owner=1000, mode=0o700), link("/bin/sh", "busybox")]
     archive = build(tmp_path / "tool.tar", layers=[layer])
-    (tmp_path / "layer.tar").write_bytes(image(archive)[2][0])
-    with tarfile.open(tmp_path / "layer.tar") as tar:
-        found = {it.name: it for it in tar}
-        assert tar.extractfile("usr/bin/tool").read() == b"x" * 3000
+    (written,) = image(archive.path)[2]
+    found = entries(written)
+    assert members(written) == {"usr/bin/tool": b"x" * 3000}
     assert list(found) == ["bin/sh", "home/trainer", "usr/bin/tool"]
     assert (found["bin/sh"].issym(), found["bin/sh"].linkname) == (True, "busybox")
     assert (found["home/trainer"].isdir(), found["home/trainer"].mode, found["home/trainer"].uid, found["home/trainer"].gid) == (
@@ -104,7 +89,7 @@ def test_an_existing_tar_becomes_a_layer_as_it_is(tmp_path):
     with tarfile.open(base, "w") as tar:
         tar.addfile(tarfile.TarInfo("etc"))
     archive = build(tmp_path / "tool.tar", layers=[base, [file("/tool", b"")]])
-    assert image(archive)[2][0] == base.read_bytes()
+    assert image(archive.path)[2][0] == base.read_bytes()
 
 
 def test_a_failed_write_leaves_neither_archive_nor_remains(tmp_path):

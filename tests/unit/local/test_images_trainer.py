@@ -16,6 +16,7 @@ from local.images import trainer
 from local.images.base import HOME, PACKAGES, USER, USER_ID, base_key
 from local.paths import REPOSITORY
 from local.progress import Progress
+from tests.unit.local.image_archive import entries, image
 
 pytestmark = pytest.mark.unit
 
@@ -25,7 +26,8 @@ LOCK = REPOSITORY / "training" / "requirements.lock"
 
 def dockerfile_text(path: str) -> str:
     """What the Dockerfile writes to `path`."""
-    return re.search(rf"^COPY [^\n]*<<EOF {re.escape(path)}\n(.*?)^EOF$", DOCKERFILE, re.MULTILINE | re.DOTALL)[1]
+    (text,) = re.findall(rf"^COPY [^\n]*<<EOF {re.escape(path)}\n(.*?)^EOF$", DOCKERFILE, re.MULTILINE | re.DOTALL)
+    return text
 
 
 def instructions(word: str) -> list[str]:
@@ -53,14 +55,6 @@ def package(folder: Path, text: str = "") -> Path:
     return source
 
 
-def layer_members(archive: Path, number: int) -> dict[str, tarfile.TarInfo]:
-    with tarfile.open(archive) as tar:
-        index = json.load(tar.extractfile("index.json"))
-        manifest = json.load(tar.extractfile(f"blobs/sha256/{index['manifests'][0]['digest'][7:]}"))
-        with tarfile.open(fileobj=tar.extractfile(f"blobs/sha256/{manifest['layers'][number]['digest'][7:]}")) as layer:
-            return {member.name: member for member in layer}
-
-
 def test_the_image_is_named_by_its_content(tmp_path, progress):
     first = trainer.trainer_image(tmp_path / "out", package(tmp_path / "a"), progress)
     assert re.fullmatch(r"trainyard\.local/trainer:[0-9a-f]{12}", first.reference)
@@ -71,7 +65,7 @@ def test_the_image_is_named_by_its_content(tmp_path, progress):
 
 def test_the_image_holds_the_sources_and_the_ssh_files_of_the_contract(tmp_path, progress):
     archive = trainer.trainer_image(tmp_path / "out", package(tmp_path / "a"), progress)
-    system, sources = layer_members(archive.path, 1), layer_members(archive.path, 2)
+    system, sources = map(entries, image(archive.path)[2][1:])
     assert set(sources) == {"opt/trainyard/src/training/train.py"}
     sshd = system["home/trainer/.sshd_config"]
     assert (sshd.uid, sshd.mode) == (USER_ID, 0o644)
@@ -114,8 +108,8 @@ def test_the_dockerfile_puts_sources_and_environment_where_jobs_look_for_them():
 def test_the_dockerfile_installs_the_packages_that_training_needs_here():
     # These two serve another image that is made from the same base.
     needed = set(PACKAGES) - {"busybox-static", "openssl"}
-    installed = set(re.search(r"--no-install-recommends \\\n\s+(.*) \\\n", final_stage())[1].split())
-    assert needed <= installed
+    (installed,) = re.findall(r"--no-install-recommends \\\n\s+(.*) \\\n", final_stage())
+    assert needed <= set(installed.split())
 
 
 def test_every_version_that_the_dockerfile_fetches_is_an_argument():
