@@ -15,6 +15,7 @@ EFA = f"{DOMAIN}/efa"  # "true" where the node's pool attaches EFA interfaces
 GPU_PRESENT = "nvidia.com/gpu.present"  # "true" on nodes with NVIDIA devices; the device plug-in's own node affinity asks for it
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 ZONE = "topology.kubernetes.io/zone"  # the only key by which a zone is ever pinned
+REGION = "topology.kubernetes.io/region"
 ARCH = "kubernetes.io/arch"
 OS = "kubernetes.io/os"
 CAPACITY_TYPE = "karpenter.sh/capacity-type"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra import labels
+from local.account import prepare_account
 from local.aws.emulator import Emulator, Endpoint
 from local.images.catalogue import controller_images
 from local.images.trainer import trainer_image
@@ -77,7 +78,7 @@ class LocalStack:
         node.start(progress)
         with progress.step("load container images"):
             node.import_images([*(archive.path for archive in archives), trainer.path])
-        aws = self.emulator.start(progress, also_bind=node.host_ip)
+        aws = self.start_aws(progress, also_bind=node.host_ip)
         self._start_registrar(aws)
         return Running(
             aws=aws,
@@ -88,9 +89,17 @@ class LocalStack:
             volumes=self.volumes,
         )
 
+    def start_aws(self, progress: Progress, also_bind: str | None = None) -> Endpoint:
+        """Have the emulator running, with what every account has; enough for a preview."""
+        endpoint = self.emulator.start(progress, also_bind=also_bind)
+        prepare_account(endpoint)
+        return endpoint
+
     def node(self, binaries: Mapping[str, Path], trainer_env: Path | None = None) -> Node:
-        """The Kubernetes node; it plays the part of the platform's system pool."""
-        return Node(self._node_state, binaries, trainer_env=trainer_env, labels={labels.POOL: SYSTEM_POOL})
+        """The Kubernetes node; it plays the part of the platform's system pool, in the region's first zone."""
+        region = self.emulator.region
+        node_labels = {labels.POOL: SYSTEM_POOL, labels.REGION: region, labels.ZONE: f"{region}a", labels.CAPACITY_TYPE: "on-demand"}
+        return Node(self._node_state, binaries, trainer_env=trainer_env, labels=node_labels)
 
     def stop(self) -> None:
         """End every process; data stays for the next start."""

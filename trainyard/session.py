@@ -53,7 +53,7 @@ def open_session(stack: str, progress: Progress, *, start: bool) -> Session:
         return Session(stack=stack, progress=progress, engine=engine, platform=platform, workloads=workloads)
     below = LocalStack()
     running = below.start(progress) if start or below.was_started() else None
-    aws = running.aws if running else below.emulator.start(progress)
+    aws = running.aws if running else below.start_aws(progress)
     engine = Engine(environment={**engine_environment(), **aws.environment}, log=progress.log)
     platform_config = write_effective_config(PLATFORM, _platform_settings(running, aws.url))
     workloads_config = write_effective_config(WORKLOADS, _workloads_settings(running))
