@@ -1,6 +1,5 @@
 """Training jobs on the cluster: where they stand, what they say, what their losses were."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -37,18 +36,6 @@ class Job:
     def failed(self) -> bool:
         """Whether it ended without having trained to its end."""
         return self.phase in _FAILED
-
-
-@dataclass(frozen=True, kw_only=True)
-class Losses:
-    """The course of one run, read from its metrics."""
-
-    run: str
-    steps: int
-    first: float
-    last: float
-    resumed_at: tuple[int, ...]
-    """Optimizer steps from which the run went on after a restart."""
 
 
 class Cluster:
@@ -92,18 +79,19 @@ class Cluster:
                 )
             time.sleep(_POLL_SECONDS)
 
-    def pods(self, job: str) -> list[client.V1Pod]:
-        """The job's pods, the one that prints the training log first."""
-        found = self.core.list_namespaced_pod(self.namespace, label_selector=f"{labels.JOB_NAME}={job}").items
-        return sorted(found, key=_log_order)
+    def pods(self, job: str) -> list[dict[str, Any]]:
+        """The job's pods as the API gives them, the one that prints the training log first."""
+        found = self.core.list_namespaced_pod(self.namespace, label_selector=f"{labels.JOB_NAME}={run_name(job)}")
+        return sorted(self.api.sanitize_for_serialization(found)["items"], key=_log_order)
 
     def logs(self, job: str) -> Iterator[str]:
         """Log lines of the pod that prints the training log, then of every pod that failed."""
         pods = self.pods(job)
         for index, pod in enumerate(pods):
-            if index == 0 or pod.status.phase == "Failed":
-                yield f"== {pod.metadata.name} ({pod.status.phase})"
-                yield from self._pod_log(pod.metadata.name)
+            phase, name = pod["status"]["phase"], pod["metadata"]["name"]
+            if index == 0 or phase == "Failed":
+                yield f"== {name} ({phase})"
+                yield from self._pod_log(name)
 
     def tail(self, job: str, lines: int = 15) -> str:
         """The last log lines of the job."""
@@ -119,10 +107,14 @@ class Cluster:
         except ApiException as error:
             return [f"(no log: {error.reason})"]
 
+    def _objects(self, group: str, version: str, plural: str) -> list[dict[str, Any]]:
+        found: Any = self.objects.list_namespaced_custom_object(group, version, self.namespace, plural)
+        return found["items"]
+
     def _list(self, kind: str, resource: tuple[str, str, str], phase: Callable[[dict[str, Any]], str]) -> list[Job]:
         group, version, plural = resource
         try:
-            items = self.objects.list_namespaced_custom_object(group, version, self.namespace, plural)["items"]
+            items = self._objects(group, version, plural)
         except ApiException as error:
             if error.status == 404:
                 return []
@@ -136,16 +128,6 @@ def run_name(job: str) -> str:
     return stem if stem and len(suffix) == 8 and all(char in "0123456789abcdef" for char in suffix) else job
 
 
-def read_losses(metrics: Path, run: str) -> Losses:
-    """First and last training loss of a run, from its `metrics.jsonl`. Raises LocalStackError where there are none."""
-    records = [json.loads(line) for line in metrics.read_text().splitlines() if line.strip()] if metrics.exists() else []
-    steps = [record for record in records if "loss" in record and "step" in record]
-    if not steps:
-        raise LocalStackError(f"run {run} wrote no losses to {metrics}")
-    resumed = tuple(int(record["resumed_from"]) for record in records if record.get("resumed_from"))
-    return Losses(run=run, steps=int(steps[-1]["step"]), first=float(steps[0]["loss"]), last=float(steps[-1]["loss"]), resumed_at=resumed)
-
-
 def _mpi_phase(job: dict[str, Any]) -> str:
     conditions = (job.get("status") or {}).get("conditions") or []
     current = [condition["type"] for condition in conditions if condition.get("status") == "True"]
@@ -156,8 +138,6 @@ def _volcano_phase(job: dict[str, Any]) -> str:
     return ((job.get("status") or {}).get("state") or {}).get("phase") or "Pending"
 
 
-def _log_order(pod: client.V1Pod) -> tuple[bool, bool, str]:
-    role = (pod.metadata.labels or {}).get(labels.JOB_ROLE)
-    first = role == "launcher" or pod.metadata.name.endswith("-0")
-    # The newest launcher speaks for the job: an earlier one was replaced by it.
-    return (role != "launcher", not first, pod.metadata.name)
+def _log_order(pod: dict[str, Any]) -> tuple[bool, bool, str]:
+    name, role = pod["metadata"]["name"], pod["metadata"].get("labels", {}).get(labels.JOB_ROLE)
+    return (role != "launcher", not name.endswith("-0"), name)

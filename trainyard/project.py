@@ -53,6 +53,11 @@ def write_effective_config(project: Project, discovered: Mapping[str, Any]) -> P
     return target
 
 
+def read_config(path: Path) -> Mapping[str, Any]:
+    """The settings in a stack file. Raises LocalStackError where it is missing or no such file."""
+    return _load(path).get("config") or {}
+
+
 def merge(base: Any, extra: Any) -> Any:
     """`extra` over `base`, mappings key by key; anything else is replaced."""
     if not (isinstance(base, Mapping) and isinstance(extra, Mapping)):

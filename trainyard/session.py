@@ -1,7 +1,7 @@
 """One command's view of a stack: the engine, the two stacks, and the local stack below them where there is one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from local.stack import LocalStack, Running
 from local.toolchain.engine import engine_environment
 from local.toolchain.tools import ENGINE, ensure
 from trainyard.engine import Engine
-from trainyard.project import LOCAL_STACK, PLATFORM, WORKLOADS, write_effective_config
+from trainyard.project import LOCAL_STACK, PLATFORM, WORKLOADS, merge, read_config, write_effective_config
 from trainyard.stack import Stack
 
 
@@ -24,9 +24,12 @@ class Session:
     engine: Engine
     platform: Stack
     workloads: Stack
+    settings: Mapping[str, Any]
+    """The platform's configuration as it stands in its stack file, keyed `trainyard:<section>`."""
     below: LocalStack | None = None
     running: Running | None = None
-    notes: list[str] = field(default_factory=list)
+    aws_endpoint: str | None = None
+    """The emulator's URL; None is AWS."""
 
     @property
     def is_local(self) -> bool:
@@ -39,8 +42,10 @@ def log_file(command: str) -> Path:
     return state_dir() / "logs" / f"{command}.log"
 
 
-def open_session(stack: str, progress: Progress, *, start: bool) -> Session:
+def open_session(stack: str, progress: Progress, *, start: bool, overrides: Mapping[str, Any] | None = None) -> Session:
     """Have the tools of the engine, and on `local` what the stack runs on; `start` decides whether a node is made where none is.
+
+    `overrides` are settings of the platform on top of the local stack's file.
 
     Raises:
         LocalStackError: something can't be had or does not start.
@@ -50,12 +55,13 @@ def open_session(stack: str, progress: Progress, *, start: bool) -> Session:
         engine = Engine(environment=engine_environment(local=False), log=progress.log)
         platform = Stack(project=PLATFORM, name=stack, engine=engine)
         workloads = Stack(project=WORKLOADS, name=stack, engine=engine)
-        return Session(stack=stack, progress=progress, engine=engine, platform=platform, workloads=workloads)
+        settings = read_config(PLATFORM.config_file(stack))
+        return Session(stack=stack, progress=progress, engine=engine, platform=platform, workloads=workloads, settings=settings)
     below = LocalStack()
     running = below.start(progress) if start or below.was_started() else None
     aws = running.aws if running else below.start_aws(progress)
     engine = Engine(environment={**engine_environment(), **aws.environment}, log=progress.log)
-    platform_config = write_effective_config(PLATFORM, _platform_settings(running, aws.url))
+    platform_config = write_effective_config(PLATFORM, merge(_platform_settings(running, aws.url), overrides or {}))
     workloads_config = write_effective_config(WORKLOADS, _workloads_settings(running))
     return Session(
         stack=stack,
@@ -63,8 +69,10 @@ def open_session(stack: str, progress: Progress, *, start: bool) -> Session:
         engine=engine,
         platform=Stack(project=PLATFORM, name=stack, engine=engine, config=platform_config),
         workloads=Stack(project=WORKLOADS, name=stack, engine=engine, config=workloads_config),
+        settings=read_config(platform_config),
         below=below,
         running=running,
+        aws_endpoint=aws.url,
     )
 
 

@@ -12,8 +12,9 @@ from rich.table import Table
 from local.errors import LocalStackError
 from local.paths import REPOSITORY
 from local.stack import EMULATED
+from training.history import History, read_history
 from trainyard.events import Summary
-from trainyard.jobs import Cluster, Job, Losses, read_losses, run_name
+from trainyard.jobs import Cluster, Job, run_name
 from trainyard.session import Session
 from trainyard.stack import Stack
 
@@ -32,8 +33,8 @@ def bring_up(session: Session, console: Console) -> None:
     with cluster(session) as jobs:
         names = [job.name for job in jobs.jobs()]
         finished = _wait(session, jobs, names)
-        losses = _losses(session, finished) if session.is_local else []
-    _report(console, session, summaries, finished, losses, time.monotonic() - started)
+        runs = _losses(session, finished)
+    _report(console, session, summaries, finished, runs, time.monotonic() - started)
 
 
 def update(session: Session, stack: Stack) -> Summary:
@@ -73,17 +74,17 @@ def _wait(session: Session, jobs: Cluster, names: list[str]) -> list[Job]:
         )
 
 
-def _losses(session: Session, jobs: list[Job]) -> list[Losses]:
-    """Read the runs' metrics from the volumes, and draw them."""
+def _losses(session: Session, jobs: list[Job]) -> dict[str, History]:
+    """Read the runs' metrics from the volumes, and draw them. Runs by name."""
     if session.running is None or not jobs:
-        return []
+        return {}
     files = {run_name(job.name): found for job in jobs if (found := _metrics_file(session.running.volumes, run_name(job.name)))}
     missing = [run_name(job.name) for job in jobs if run_name(job.name) not in files]
     if missing:
         raise LocalStackError(f"no metrics of {', '.join(missing)} under {session.running.volumes}")
     PLOT.parent.mkdir(parents=True, exist_ok=True)
     session.progress.run([session.running.training_python, "-m", "training.plot", *files.values(), "-o", PLOT], cwd=REPOSITORY)
-    return [read_losses(path, run) for run, path in files.items()]
+    return {run: read_history(path) for run, path in files.items()}
 
 
 def _metrics_file(volumes: Path, run: str) -> Path | None:
@@ -92,17 +93,17 @@ def _metrics_file(volumes: Path, run: str) -> Path | None:
 
 
 def _report(
-    console: Console, session: Session, summaries: dict[str, Summary], jobs: list[Job], losses: list[Losses], seconds: float
+    console: Console, session: Session, summaries: dict[str, Summary], jobs: list[Job], runs: dict[str, History], seconds: float
 ) -> None:
     made = Table("stack", "resources", title=f"Stack {session.stack} is up ({seconds:.0f} s)", title_justify="left")
     for title, summary in summaries.items():
         made.add_row(title, summary.text())
     console.print(made)
-    if losses:
+    if runs:
         table = Table("job", "steps", "first loss", "last loss", "resumed at step", title="Jobs", title_justify="left")
-        for run in losses:
-            resumed = ", ".join(str(step) for step in run.resumed_at) or "-"
-            table.add_row(run.run, str(run.steps), f"{run.first:.3f}", f"{run.last:.3f}", resumed)
+        for name, run in runs.items():
+            resumed = ", ".join(str(start["step"]) for start in run.starts if start["step"]) or "-"
+            table.add_row(name, str(max(run.steps)), f"{run.first_loss:.3f}", f"{run.last_loss:.3f}", resumed)
         console.print(table)
         console.print(f"Loss curves: {PLOT.relative_to(REPOSITORY)}", highlight=False)
     else:
