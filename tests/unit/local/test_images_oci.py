@@ -15,7 +15,7 @@ from tests.unit.local.image_archive import blob, entries, image, members
 
 pytestmark = pytest.mark.unit
 
-CONFIG = ImageConfig(env={"B": "2", "A": "1"}, entrypoint=["/tool"], command=["--help"], user="65532", workdir="/work")
+CONFIG = ImageConfig(env={"B": "2", "A": "1"}, entrypoint=["/tool"], command=["--help"], user="65532", workdir="/data")
 
 
 def build(path: Path, *, references=("example.com/team/tool:1",), layers: list[Layer] | None = None) -> Archive:
@@ -50,7 +50,7 @@ def test_the_index_names_the_image_once_per_reference(tmp_path):
 
 def test_the_configuration_says_what_runs_and_names_the_layers_by_their_uncompressed_digest(tmp_path):
     _, config, layers = image(build(tmp_path / "tool.tar").path)
-    assert config["config"] == {"Env": ["A=1", "B=2"], "Entrypoint": ["/tool"], "Cmd": ["--help"], "User": "65532", "WorkingDir": "/work"}
+    assert config["config"] == {"Env": ["A=1", "B=2"], "Entrypoint": ["/tool"], "Cmd": ["--help"], "User": "65532", "WorkingDir": "/data"}
     assert config["rootfs"]["diff_ids"] == [f"sha256:{hashlib.sha256(layer).hexdigest()}" for layer in layers]
 
 

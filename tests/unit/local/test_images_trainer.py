@@ -17,6 +17,7 @@ from local.images.base import HOME, PACKAGES, USER, USER_ID, base_key
 from local.paths import REPOSITORY
 from local.progress import Progress
 from tests.unit.local.image_archive import entries, image
+from workloads import contract
 
 pytestmark = pytest.mark.unit
 
@@ -82,6 +83,13 @@ def test_sshd_listens_where_ssh_goes_and_where_an_unprivileged_user_may():
     assert f"Port {trainer.SSH_PORT}\n" in trainer.SSHD_CONFIG
     assert f"Port {trainer.SSH_PORT}\n" in trainer.SSH_CONFIG
     assert trainer.SSH_PORT > 1023, "an unprivileged user may not listen below"
+
+
+def test_jobs_ask_for_what_the_image_offers():
+    assert contract.USER_ID == USER_ID
+    assert contract.SSH_PORT == trainer.SSH_PORT
+    assert str(contract.SSH_DIRECTORY) == trainer.SSH_AUTH_MOUNT_PATH
+    assert contract.SSH_SERVER == ("/usr/sbin/sshd", "-De", "-f", trainer.SSHD_CONFIG_PATH)
 
 
 def test_the_dockerfile_writes_the_same_ssh_files():
