@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from local.plugins.aws.clients import Clients
-from local.plugins.aws.convert import from_aws, named
 from local.plugins.aws.diff import compare, equivalent, projected
 from local.plugins.aws.errors import AwsError, InitFailed
-from local.plugins.aws.row import Call, Described, Row, Update
+from local.plugins.aws.live import live_inputs, state_of, visible
+from local.plugins.aws.row import Call, Row, Update
 from local.plugins.aws.run import Run, search, waited
 from local.plugins.aws.schema import TypeSchema
 
@@ -54,7 +54,7 @@ class Lifecycle:
             raise InitFailed(str(error), resource_id=run.resource_id, state=self._state_or_inputs(run)) from error
         if described is None:
             raise AwsError(f"{self.row.token} {run.resource_id} was made but can't be found", code="Vanished")
-        return run.resource_id, self._state(run, described)
+        return run.resource_id, state_of(run, described)
 
     def read(self, urn: str, resource_id: str, inputs: Mapping[str, Any], state: Mapping[str, Any]) -> "Found | None":
         """The resource as it is in AWS now, or None where it is gone. Inputs and state may be empty (import)."""
@@ -66,7 +66,7 @@ class Lifecycle:
             # What was given to import is another spelling of the identifier.
             run.made = described
             run.resource_id = self._identify(run)
-        return Found(run.resource_id, self._live_inputs(run, described, importing=not state), self._state(run, described))
+        return Found(run.resource_id, live_inputs(run, described, importing=not state), state_of(run, described))
 
     def update(
         self, urn: str, resource_id: str, olds: Mapping[str, Any], state: Mapping[str, Any], news: Mapping[str, Any]
@@ -86,7 +86,7 @@ class Lifecycle:
             raise InitFailed(str(error), resource_id=resource_id, state=self._state_or_inputs(run)) from error
         if described is None:
             raise AwsError(f"{self.row.token} {resource_id} does not exist any more; run `pulumi refresh`", code="Vanished")
-        return self._state(run, described)
+        return state_of(run, described)
 
     def delete(self, urn: str, resource_id: str, inputs: Mapping[str, Any], state: Mapping[str, Any]) -> None:
         """Remove the resource and wait until it is gone. One that is gone already counts as removed."""
@@ -131,7 +131,7 @@ class Lifecycle:
         )
 
     def _identify(self, run: Run) -> str:
-        if callable(self.row.id):
+        if not isinstance(self.row.id, str):
             return self.row.id(run)
         if "{" in self.row.id:
             return run.filled(self.row.id)
@@ -207,96 +207,7 @@ class Lifecycle:
             described = run.describe()
         except AwsError:
             described = None
-        return self._state(run, described) if described is not None else {**run.state, **_visible(run.inputs)}
-
-    def _state(self, run: Run, described: Described) -> dict[str, Any]:
-        """Outputs: what AWS says, in the program's spelling where both mean the same; the inputs where AWS says nothing."""
-        state = {name: value for name, value in {**run.state, **_visible(run.inputs)}.items() if name in self.schema.outputs}
-        for name, prop in self.row.props.items():
-            live, declared = self._live(run, described, name), run.inputs.get(name)
-            if live is not None and not equivalent(prop, live, declared):
-                state[name] = _spelled(live, declared) if equivalent(prop, projected(live, declared, prop), declared) else live
-        if self.row.tags is not None:
-            live_tags = run.tags(described)
-            state["tagsAll"] = live_tags
-            state["tags"] = self._own_tags(run, live_tags)
-        run.state = state
-        for name, source in self.row.outputs.items():
-            value = source(run, described) if callable(source) else run.filled(source) if "{" in source else search(source, described)
-            if value is not None:
-                state[name] = from_aws(value, self.schema.outputs[name])
-        if "region" in self.schema.outputs:
-            state.setdefault("region", run.region)
-        state["id"] = run.resource_id
-        return state
-
-    def _live(self, run: Run, described: Described, name: str) -> Any:
-        prop = self.row.props[name]
-        if prop.read == "" or prop.write_only:
-            return None
-        if callable(prop.read):
-            raw = prop.read(described, run.inputs.get(name))
-        elif prop.read:
-            raw = search(prop.read, described)
-        else:
-            raw = self._named(described, prop.param.rpartition(".")[2] if prop.param else name)
-        return from_aws(raw, self.schema.outputs.get(name, self.schema.inputs[name]), prop.names)
-
-    def _named(self, described: Described, name: str) -> Any:
-        found, inside = named(described, name), self.row.create.inside if isinstance(self.row.create, Call) else ""
-        return named(described.get(inside) or {}, name) if found is None and inside else found
-
-    def _live_inputs(self, run: Run, described: Described, *, importing: bool) -> dict[str, Any]:
-        """The inputs that would declare what is there: the old ones where they still hold, so that only drift shows."""
-        inputs = dict(run.inputs)
-        for name, prop in self.row.props.items():
-            live = self._live(run, described, name)
-            if live is None:
-                if importing and prop.default is not None and not prop.read:
-                    inputs[name] = prop.default
-                elif prop.read != "" and not prop.write_only and name in inputs and self._clearable(run, name):
-                    del inputs[name]
-            elif name in inputs:
-                seen = projected(live, inputs[name], prop)
-                inputs[name] = inputs[name] if equivalent(prop, inputs[name], seen) else seen
-            elif importing or (not prop.computed and live not in (prop.default, False, 0, "", [], {})):
-                inputs[name] = live
-        self._live_tags(run, described, inputs)
-        if importing and "region" in self.schema.inputs:
-            inputs["region"] = run.region
-        return inputs
-
-    def _clearable(self, run: Run, name: str) -> bool:
-        """AWS is silent about what it would tell: it was cleared. Numbers and flags always have a value, so silence says nothing."""
-        kind = self.schema.inputs[name]["t"]
-        return run.state.get(name) is not None and not self.row.props[name].computed and kind in ("string", "list", "map", "object")
-
-    def _live_tags(self, run: Run, described: Described, inputs: dict[str, Any]) -> None:
-        if self.row.tags is None:
-            return
-        live = run.tags(described)
-        own = self._own_tags(run, live)
-        for name, value in (("tags", own), ("tagsAll", live)):
-            if value:
-                inputs[name] = value
-            else:
-                inputs.pop(name, None)
-
-    def _own_tags(self, run: Run, live: Mapping[str, str]) -> dict[str, str]:
-        """Without those that only the provider's default tags put there."""
-        declared, defaults = run.inputs.get("tags") or {}, self.clients.configuration.default_tags
-        return {key: value for key, value in live.items() if key in declared or defaults.get(key) != value}
-
-
-def _spelled(live: Any, declared: Any) -> Any:
-    """The declared value with the fields that AWS added."""
-    if isinstance(live, Mapping) and isinstance(declared, Mapping):
-        return {**live, **{name: _spelled(live.get(name), value) for name, value in declared.items()}}
-    return declared
-
-
-def _visible(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in inputs.items() if not name.startswith("__")}
+        return state_of(run, described) if described is not None else {**run.state, **visible(run.inputs)}
 
 
 def _split_id(row: Row, resource_id: str, *, importing: bool) -> dict[str, str]:
