@@ -3,7 +3,9 @@
 import io
 import json
 import socket
+import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable
 from threading import RLock
 from typing import Any
@@ -71,7 +73,15 @@ class EmulatorApplication:
 
     def _perform(self, environ: Environ, body: bytes, *, saves: bool) -> Answer:
         with self._turn:
-            answer = run_wsgi_app(self._moto, environ | {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}, buffered=True)
+            try:
+                answer = run_wsgi_app(
+                    self._moto, environ | {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}, buffered=True
+                )
+            except NotImplementedError as error:
+                answer = error_response(identify(environ, body), "missing", str(error))
+            except Exception as error:  # moto's own failures: told in the service's wire format, and in the log.
+                traceback.print_exc(file=sys.stderr)
+                answer = error_response(identify(environ, body), "error", f"{type(error).__name__}: {error}")
             # A request that failed may have changed something all the same: moto does not undo.
             if saves:
                 self.snapshot.save()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from xml.sax.saxutils import escape
 
 from werkzeug.datastructures import Headers
 
@@ -18,17 +19,19 @@ THROTTLES = {
 FAILURES = {"ec2": "InternalError", "query": "InternalFailure", "rest-xml": "InternalError"}
 
 
-def error_response(operation: Operation, kind: str) -> tuple[Iterable[bytes], str, Headers]:
-    """The answer for a `throttle` or an `error` fault."""
+def error_response(operation: Operation, kind: str, reason: str = "on purpose") -> tuple[Iterable[bytes], str, Headers]:
+    """The answer for a `throttle` or an `error` fault, or for an operation that is `missing` here."""
     if kind == "throttle":
         code, status = THROTTLES.get(operation.protocol, THROTTLES["json"])
+    elif kind == "missing":
+        code, status = "NotImplemented", 501
     else:
         code, status = FAILURES.get(operation.protocol, "InternalServerError"), 500
-    message = f"{operation.name}: {kind} on purpose"
+    message = f"{operation.service} {operation.name}: {kind}, {reason}"
     if operation.protocol in ("json", "rest-json"):
         headers = Headers({"Content-Type": "application/x-amz-json-1.1", "x-amzn-ErrorType": code})
         return [json.dumps({"__type": code, "message": message}).encode()], f"{status} {code}", headers
-    text = _xml(operation.protocol, f"<Code>{code}</Code><Message>{message}</Message>")
+    text = _xml(operation.protocol, f"<Code>{code}</Code><Message>{escape(message)}</Message>")
     return [text.encode()], f"{status} {code}", Headers({"Content-Type": "text/xml"})
 
 

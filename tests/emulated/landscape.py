@@ -1,27 +1,29 @@
 """A small AWS landscape for tests of the emulator: clients, and one valid thing of each kind, so that a test changes one thing only."""
 
+import functools
 import json
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import boto3
 from botocore.config import Config
+
+from local.aws.inventory import emulator_session
 
 REGION = "us-east-1"
 Clients = Callable[[str], Any]
 
 
+@functools.cache
 def clients(url: str, region: str = REGION) -> Clients:
     """A factory of boto3 clients on the emulator, without retries; one client a service."""
-    session = boto3.session.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=region)
     made: dict[str, Any] = {}
-    config = Config(retries={"max_attempts": 1}, s3={"addressing_style": "path"}, read_timeout=30)
+    config = Config(retries={"total_max_attempts": 1}, s3={"addressing_style": "path"}, read_timeout=60)
 
     def client(service: str) -> Any:
         if service not in made:
-            made[service] = session.client(service, endpoint_url=url, config=config)
+            made[service] = emulator_session(region).client(service, endpoint_url=url, config=config)
         return made[service]
 
     return client

@@ -106,6 +106,18 @@ def update_protection(call: Call, given: Params) -> Params:
     return {"ReplicationOverwriteProtection": wanted}
 
 
+def delete_policy(call: Call, given: Params) -> None:
+    """DeleteFileSystemPolicy."""
+    _known(call, given["FileSystemId"]).file_system_policy = None
+
+
+def describe_replications(call: Call, given: Params) -> Params:
+    """DescribeReplicationConfigurations: there are none."""
+    if given.get("FileSystemId"):
+        raise Refusal("ReplicationNotFound", f"No replication configuration found for {given['FileSystemId']}.")
+    return {"Replications": []}
+
+
 def put_backup_policy(call: Call, given: Params) -> Params:
     """PutBackupPolicy."""
     file_system = _known(call, given["FileSystemId"])
@@ -165,7 +177,8 @@ def forget(call: Call, given: Params, result: Any) -> None:
 
 def install() -> None:
     """Add operations, guards and completions to EFS."""
-    urls.url_paths["/2015-02-01/file-systems/<file_system_id>/protection"] = urls.response.dispatch
+    for path in ("<file_system_id>/protection", "replication-configurations"):
+        urls.url_paths[f"/2015-02-01/file-systems/{path}"] = urls.response.dispatch
     add_operations(
         EFSResponse,
         {
@@ -173,6 +186,8 @@ def install() -> None:
             "update_file_system": update,
             "update_file_system_protection": update_protection,
             "put_backup_policy": put_backup_policy,
+            "delete_file_system_policy": delete_policy,
+            "describe_replication_configurations": describe_replications,
         },
     )
     add_guards(

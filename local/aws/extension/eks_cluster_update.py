@@ -92,6 +92,17 @@ CHANGES = {
 }
 
 
+def associate_encryption(call: Call, given: Params) -> Params:
+    """AssociateEncryptionConfig: once, for secrets."""
+    cluster, config = cluster_of(call, given["clusterName"]), given["encryptionConfig"]
+    if cluster.encryption_config:
+        raise bad_request("Encryption is already enabled on the cluster.", clusterName=cluster.name)
+    if any(each.get("resources") != ["secrets"] for each in config):
+        raise bad_parameter('The only supported resource of an encryption configuration is "secrets".', clusterName=cluster.name)
+    cluster.encryption_config = config
+    return {"update": updated(call, cluster.name, "AssociateEncryptionConfig", {"EncryptionConfig": str(config)})}
+
+
 def update_version(call: Call, given: Params) -> Params:
     """UpdateClusterVersion: the next minor version only."""
     cluster, wanted = cluster_of(call, given["name"]), given["version"]
@@ -107,4 +118,11 @@ def update_version(call: Call, given: Params) -> Params:
 
 def install() -> None:
     """Answer EKS's updates of clusters."""
-    add_operations(EKSResponse, {"update_cluster_config": update_config, "update_cluster_version": update_version})
+    add_operations(
+        EKSResponse,
+        {
+            "update_cluster_config": update_config,
+            "update_cluster_version": update_version,
+            "associate_encryption_config": associate_encryption,
+        },
+    )

@@ -154,6 +154,8 @@ def _record(call: Call, instance: Any, data: Params) -> None:
         instance.placement.group_name = group["GroupName"]
     groups = {group_id for interface in data.get("NetworkInterfaces") or [] for group_id in interface.get("Groups") or []}
     groups |= set(data.get("SecurityGroupIds") or [])
+    if groups:
+        _carry(call, instance, groups)
     target = (data.get("CapacityReservationSpecification") or {}).get("CapacityReservationTarget") or {}
     record: Params = {"SecurityGroupIds": sorted(groups)}
     if target.get("CapacityReservationId"):
@@ -163,6 +165,28 @@ def _record(call: Call, instance: Any, data: Params) -> None:
     store_of(call).instance_placements[instance.id] = record
 
 
+def _carry(call: Call, instance: Any, group_ids: set[str]) -> None:
+    """Let an instance and its interfaces carry the groups of a launch template; moto's fleets drop them."""
+    found = [group for groups in ec2_of(call).groups.values() for group in groups.values() if group.id in group_ids]
+    instance.security_groups = found
+    for interface in instance.nics.values():
+        interface._group_set = list(found)
+
+
+def filter_statuses(call: Call, given: Params, result: Any) -> None:
+    """DescribeInstanceStatus: filters on status and events, which moto ignores. Nothing is impaired here, no event is planned."""
+    for wanted in given.get("Filters") or []:
+        if wanted["Name"] in ("instance-status.status", "system-status.status") and "ok" not in wanted["Values"]:
+            result["InstanceStatuses"] = []
+        if wanted["Name"].startswith("event."):
+            result["InstanceStatuses"] = []
+
+
+def ask_for_all(call: Call, given: Params) -> None:
+    """DescribeLaunchTemplates and their versions: moto cuts the answer at 15 without saying so."""
+    call.params.setdefault("MaxResults", 200)
+
+
 def install() -> None:
     """Guard and complete EC2's launches."""
     add_guards(
@@ -170,8 +194,10 @@ def install() -> None:
         {
             "create_launch_template": check_template,
             "create_launch_template_version": check_template,
+            "describe_launch_templates": ask_for_all,
+            "describe_launch_template_versions": ask_for_all,
             "run_instances": check_run,
             "create_fleet": check_fleet,
         },
     )
-    add_completions(EC2Response, {"run_instances": record_run, "create_fleet": record_fleet})
+    add_completions(EC2Response, {"run_instances": record_run, "create_fleet": record_fleet, "describe_instance_status": filter_statuses})
