@@ -1,5 +1,6 @@
 """The process group of a run, its device, and the few collectives by which ranks take one decision together."""
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from training.errors import TrainingError
 from training.launch import LOOPBACK, Launch
 from training.rendezvous import meet
 from training.schema import ConfigError
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,7 @@ def join(launch: Launch, config: DistributedConfig, keep_waiting: Callable[[], N
     if launch.world_size == 1:
         dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1, timeout=timeout)
         return Ranks(launch, device, backend, reason, None)
+    _log.info("waiting for %d ranks at %s:%d", launch.world_size, launch.master_addr, launch.master_port)
     store = meet(launch, config.init_timeout_seconds, keep_waiting)
     dist.init_process_group(backend, store=store, rank=launch.rank, world_size=launch.world_size, timeout=timeout)
     # None stands for the default group in every collective.

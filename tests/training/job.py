@@ -2,10 +2,11 @@
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.training.rank import Finished, Rank, contract, end, wait
 from training.history import History, read_history
@@ -48,7 +49,7 @@ class Job:
         """Its checkpoints."""
         return self.directory / "checkpoints"
 
-    def config(self, **changes: object) -> dict:
+    def config(self, **changes: Any) -> dict:
         """The configuration as the trainer reads it."""
         merged = merge(merge(BASE, self.settings), changes)
         return merge(merged, {"checkpoint": {"directory": str(self.folder)}})
@@ -57,7 +58,7 @@ class Job:
         """What it has measured so far."""
         return read_history(self.directory / "metrics.jsonl")
 
-    def run(self, *, expect: int | None = 0, ranks: int | None = None, **changes: object) -> Finished:
+    def run(self, *, expect: int | None = 0, ranks: int | None = None, **changes: Any) -> Finished:
         """Start all ranks, wait for them, and hold their exit codes to `expect`."""
         with self.started(ranks=ranks, **changes) as processes:
             finished = wait(processes)
@@ -67,8 +68,8 @@ class Job:
 
     @contextmanager
     def started(
-        self, *, ranks: int | None = None, environs: Sequence[dict[str, str]] | None = None, **changes: object
-    ) -> Iterator[list[Rank]]:
+        self, *, ranks: int | None = None, environs: Sequence[dict[str, str]] | None = None, **changes: Any
+    ) -> Generator[list[Rank]]:
         """The ranks' processes, ended at the latest when the block is left."""
         arguments = ["--config", str(self.write_config(**changes))]
         stamp = time.monotonic_ns()
@@ -81,7 +82,7 @@ class Job:
         finally:
             end(processes)
 
-    def write_config(self, **changes: object) -> Path:
+    def write_config(self, **changes: Any) -> Path:
         """A configuration file for the trainer."""
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self.folder / f"config-{time.monotonic_ns()}.json"

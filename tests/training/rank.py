@@ -121,7 +121,7 @@ class Rank:
 
     def log(self) -> str:
         """Output so far."""
-        return self._output.read_text(errors="replace")
+        return self._output.read_text(errors="replace") if self._output.exists() else ""
 
 
 def environment() -> dict[str, str]:

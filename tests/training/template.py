@@ -7,6 +7,7 @@ signals, memory and exit code. Requests are JSON lines on stdin, one answer line
     {"poll": 123}                                              ->  {"code": null | exit code, negative for a signal}
 """
 
+import importlib
 import json
 import os
 import signal
@@ -33,18 +34,9 @@ def main() -> None:
 
 
 def import_everything() -> None:
-    """What a rank imports; none of it may compute anything before the fork."""
-    import deepspeed
-    import torch._dynamo
-
-    import training.engines.ddp
-    import training.engines.deepspeed
-    import training.loop
-
-    # Imported for what the import does.
-    assert deepspeed
-    assert torch
-    assert training.loop
+    """What a rank imports; none of it computes anything before the fork."""
+    for module in ("deepspeed", "torch._dynamo", "training.loop", "training.engines.ddp", "training.engines.deepspeed"):
+        importlib.import_module(module)
 
 
 def start(request: dict[str, Any]) -> int:

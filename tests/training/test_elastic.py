@@ -1,4 +1,4 @@
-"""Another number of ranks, or another ZeRO stage: converted and the same run, or refused with both sides named. Never a silent fresh start."""
+"""Another number of ranks or ZeRO stage: converted and the same run, or refused with both sides named; never a silent fresh start."""
 
 import pytest
 

@@ -51,7 +51,7 @@ def test_two_runs_in_one_directory_are_refused(job: Job) -> None:
 
 
 def test_a_missing_rank_is_named_by_those_that_came(job: Job) -> None:
-    with job.started(environs=contract(3)[:2], distributed={"init_timeout_seconds": 4}) as processes:
+    with job.started(environs=contract(3)[:2], batch={"global_batch": 12}, distributed={"init_timeout_seconds": 4}) as processes:
         finished = wait(processes, 60)
     assert finished.codes == [1, 1]
     assert "after 4 s 1 of 3 ranks have not come to 127.0.0.1:" in finished.logs[0]
