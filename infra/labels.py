@@ -34,6 +34,7 @@ POD_SECURITY_ENFORCE = "pod-security.kubernetes.io/enforce"
 # --- Annotations -----------------------------------------------------------------------------------------------------------------
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"  # "true": Karpenter does not take this pod's node away of its own accord
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"  # "false": the same promise asked of the cluster autoscaler
+PULUMI_WAIT_FOR = "pulumi.com/waitFor"  # what the Kubernetes provider waits for after making or changing an object
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"  # queue of a pod group made for plain pods
 
 # --- Extended resources ----------------------------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ def chart_values(settings: VolcanoSettings, system_pool: str) -> dict[str, Any]:
     """Return the chart values of ours."""
     return {
         # The chart's own tag lags behind its version, and Always pulls on each start.
-        "basic": {"image_tag_version": f"v{versions.VOLCANO}", "image_pull_policy": "IfNotPresent"},
+        "basic": {"image_tag_version": f"v{settings.version or versions.VOLCANO}", "image_pull_policy": "IfNotPresent"},
         "custom": {
             "admission_enable": settings.admission,
             "default_ns": labels.pool_selector(system_pool),

@@ -136,5 +136,10 @@ def controller_values(settings: KarpenterSettings, cluster_name: str, system_poo
         "serviceAccount": {"create": True, "name": SERVICE_ACCOUNT},
         "settings": {"clusterName": cluster_name},
         "nodeSelector": labels.pool_selector(system_pool),
-        "controller": {"env": environment, "resources": {"requests": dict(resources), "limits": {"memory": "1Gi"}}},
+        "controller": {
+            # A chart taken from a source tree may name an older image than its own release.
+            "image": {"tag": settings.version or versions.KARPENTER},
+            "env": environment,
+            "resources": {"requests": dict(resources), "limits": {"memory": "1Gi"}},
+        },
     }

@@ -60,11 +60,17 @@ class TrainingPool(pulumi.ComponentResource):
         super().__init__(token("compute", "TrainingPool"), name, {"instance_type": pool.instance_type, "zone": pool.zone}, opts)
         placement = Placement(f"{name}-placement", PlacementArgs(pool=pool), child_options(self)) if pool.placement else None
         wait = pulumi.CustomTimeouts(delete=_DELETE_TIMEOUT)
+        metadata = ObjectMetaArgs(
+            name=pool.name,
+            labels=labels.object_labels(pool.name),
+            # Karpenter resolves image, subnet and groups: an update that ends has found them all.
+            annotations={labels.PULUMI_WAIT_FOR: "condition=Ready"},
+        )
         nodes = CustomResource(
             f"{name}-class",
             api_version=node_class.API_VERSION,
             kind=node_class.KIND,
-            metadata=ObjectMetaArgs(name=pool.name, labels=labels.object_labels(pool.name)),
+            metadata=metadata,
             spec=self._class_spec(pool, args.launch, placement),
             # CRDs and controller before their objects; its finalizer needs the controller when it goes.
             opts=child_options(self, depends_on=args.after, custom_timeouts=wait),
@@ -73,7 +79,7 @@ class TrainingPool(pulumi.ComponentResource):
             name,
             api_version=node_pool.API_VERSION,
             kind=node_pool.KIND,
-            metadata=ObjectMetaArgs(name=pool.name, labels=labels.object_labels(pool.name)),
+            metadata=metadata,
             spec=node_pool.node_pool_spec(pool),
             # The NodePool names its NodeClass in plain text, which carries no order.
             opts=child_options(self, depends_on=[*args.after, nodes], custom_timeouts=wait),

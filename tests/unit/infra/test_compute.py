@@ -198,3 +198,8 @@ def test_karpenter_runs_on_system_nodes_with_its_own_identity():
     assert values["nodeSelector"] == labels.pool_selector("system")
     accounts = platform().of_type("aws:eks/podIdentityAssociation:PodIdentityAssociation")
     assert ("kube-system", "karpenter") in {(entry.inputs["namespace"], entry.inputs["serviceAccount"]) for entry in accounts}
+
+
+def test_an_update_ends_when_karpenter_has_found_all_that_a_pool_names():
+    for type_ in ("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass", "kubernetes:karpenter.sh/v1:NodePool"):
+        assert platform().one(type_).inputs["metadata"]["annotations"] == {"pulumi.com/waitFor": "condition=Ready"}
