@@ -66,7 +66,11 @@ check: $(VENV)/.ready ## Format, lint and types, without changing anything
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ty check
-	@cd local/csi && test -z "$$(gofmt -l .)" || (gofmt -l . && exit 1)
+	@unformatted="$$(gofmt -l local tests)"; test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
+
+.PHONY: lock
+lock: $(VENV)/.ready ## Rewrite the lock files from requirements.in
+	@$(VENV)/bin/python -m local.toolchain.locks
 
 .PHONY: test
 test: setup ## All tests that this machine can run (pytest -m unit for the quick ones)

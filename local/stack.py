@@ -1,5 +1,6 @@
 """The whole local stack as one thing: tools, images, AWS emulator, Kubernetes node, and what ties them together."""
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from pathlib import Path
 from infra import labels
 from local.account import prepare_account
 from local.aws.emulator import Emulator, Endpoint
+from local.errors import LocalStackError
 from local.images.catalogue import controller_images
 from local.images.trainer import trainer_image
 from local.node.layout import Layout
@@ -16,9 +18,12 @@ from local.paths import REPOSITORY, cache_dir, state_dir
 from local.process import find_daemon, start_daemon
 from local.progress import Progress
 from local.toolchain.environments import training_environment
+from local.toolchain.system import NODE_PACKAGES, ensure_packages
 from local.toolchain.tools import CHARTS, CLUSTER, CONTROLLERS, ensure
 
 SYSTEM_POOL = "system"
+BIND_VARIABLE = "TRAINYARD_BIND"
+"""Private address of this machine on which the emulator answers too, for the controllers of an existing cluster."""
 EMULATED = (
     "AWS: every API call goes to an emulator on loopback; nothing costs anything and no instance runs",
     "EKS: the control plane is real Kubernetes on this machine; managed add-ons are records in the emulator",
@@ -30,17 +35,25 @@ EMULATED = (
 
 
 @dataclass(frozen=True, kw_only=True)
+class NodeParts:
+    """What comes with a node of our own, and a cluster that was there before lacks."""
+
+    trainer_image: str
+    training_python: Path
+    """Interpreter of the training environment, the one that pods use."""
+    volumes: Path
+    """Folder that holds, per CSI driver and volume handle, what pods see in their claims."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Running:
     """What a started local stack offers to the programs that run on it."""
 
     aws: Endpoint
     kubeconfig: Path
     charts: Mapping[str, Path]
-    trainer_image: str
-    training_python: Path
-    """Interpreter of the training environment, the one that pods use."""
-    volumes: Path
-    """Folder that holds, per CSI driver and volume handle, what pods see in their claims."""
+    node: NodeParts | None
+    """None where an existing cluster takes the node's place."""
 
 
 class LocalStack:
@@ -62,16 +75,22 @@ class LocalStack:
         """Folder of the claims' contents."""
         return Layout(self._node_state).volumes
 
-    def start(self, progress: Progress) -> Running:
-        """Have everything running; what runs already is left alone.
+    def start(self, progress: Progress, *, existing: Path | None = None) -> Running:
+        """Have everything running; what runs already is left alone. `existing` is the kubeconfig of a cluster to use instead of a node.
 
         Raises:
             LocalStackError: the machine lacks something, a build failed, or a part does not come up.
         """
-        tools = ensure([CLUSTER, CONTROLLERS, CHARTS], progress)
+        charts = dict(ensure([CHARTS], progress))
+        if existing:
+            if not existing.is_file():
+                raise LocalStackError(f"trainyard:kubernetes.kubeconfig = {existing}: there is no such file on this machine")
+            aws = self.start_aws(progress, also_bind=os.environ.get(BIND_VARIABLE))
+            return Running(aws=aws, kubeconfig=existing, charts=charts, node=None)
+        ensure_packages(NODE_PACKAGES)
+        tools = ensure([CLUSTER, CONTROLLERS], progress)
         environment = training_environment(progress)
         out = cache_dir() / "images"
-        charts = {name: path for name, path in tools.items() if name.endswith(("-chart", "-manifest", "-script"))}
         archives = controller_images(tools, charts, out, progress)
         trainer = trainer_image(out, REPOSITORY / "training", progress)
         node = self.node(tools, environment)
@@ -80,14 +99,8 @@ class LocalStack:
             node.import_images([*(archive.path for archive in archives), trainer.path])
         aws = self.start_aws(progress, also_bind=node.host_ip)
         self._start_registrar(aws)
-        return Running(
-            aws=aws,
-            kubeconfig=node.kubeconfig,
-            charts=charts,
-            trainer_image=trainer.reference,
-            training_python=environment / "bin" / "python",
-            volumes=self.volumes,
-        )
+        parts = NodeParts(trainer_image=trainer.reference, training_python=environment / "bin" / "python", volumes=self.volumes)
+        return Running(aws=aws, kubeconfig=node.kubeconfig, charts=charts, node=parts)
 
     def start_aws(self, progress: Progress, also_bind: str | None = None) -> Endpoint:
         """Have the emulator running, with what every account has; enough for a preview."""

@@ -1,9 +1,9 @@
 """What each command does."""
 
 import json
+import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -13,6 +13,7 @@ from local.paths import REPOSITORY, state_dir
 from local.progress import Progress
 from local.stack import LocalStack
 from local.toolchain.environments import training_environment
+from local.toolchain.system import NODE_PACKAGES, ensure_packages
 from local.toolchain.tools import CHARTS, CLUSTER, CONTROLLERS, ENGINE, describe, ensure
 from trainyard.down import take_down
 from trainyard.engine import EngineError
@@ -31,6 +32,7 @@ BUILD = REPOSITORY / "build"
 
 def setup(progress: Progress) -> None:
     """Build or find every tool and environment of the local stack."""
+    ensure_packages(NODE_PACKAGES)
     ensure([ENGINE, CLUSTER, CONTROLLERS, CHARTS], progress)
     training_environment(progress)
 
@@ -121,8 +123,8 @@ def clean(progress: Progress, console: Console) -> None:
     """Stop the local stack and delete its state and logs; what is built stays in the cache."""
     with progress.step("stop the local stack"):
         LocalStack().destroy()
+    shutil.rmtree(state_dir(), ignore_errors=True)
     console.print(f"Removed {state_dir()}")
-    _remove_tree(state_dir())
 
 
 def _previews(session: Session, flags: tuple[str, ...]) -> Generator[tuple[str, Summary, str]]:
@@ -156,9 +158,3 @@ def _stopped_on_interrupt(stack: str) -> Generator[None]:
         if stack == LOCAL_STACK:
             LocalStack().stop()
         raise
-
-
-def _remove_tree(folder: Path) -> None:
-    import shutil
-
-    shutil.rmtree(folder, ignore_errors=True)

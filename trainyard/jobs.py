@@ -82,7 +82,10 @@ class Cluster:
     def pods(self, job: str) -> list[dict[str, Any]]:
         """The job's pods as the API gives them, the one that prints the training log first."""
         found = self.core.list_namespaced_pod(self.namespace, label_selector=f"{labels.JOB_NAME}={run_name(job)}")
-        return sorted(self.api.sanitize_for_serialization(found)["items"], key=_log_order)
+        newest_first = sorted(
+            self.api.sanitize_for_serialization(found)["items"], key=lambda pod: pod["metadata"]["creationTimestamp"], reverse=True
+        )
+        return sorted(newest_first, key=_log_order)
 
     def logs(self, job: str) -> Iterator[str]:
         """Log lines of the pod that prints the training log, then of every pod that failed."""
@@ -138,6 +141,7 @@ def _volcano_phase(job: dict[str, Any]) -> str:
     return ((job.get("status") or {}).get("state") or {}).get("phase") or "Pending"
 
 
-def _log_order(pod: dict[str, Any]) -> tuple[bool, bool, str]:
+def _log_order(pod: dict[str, Any]) -> tuple[bool, bool]:
+    """Launchers first, then workers of index 0. The order of pods that are alike stays."""
     name, role = pod["metadata"]["name"], pod["metadata"].get("labels", {}).get(labels.JOB_ROLE)
-    return (role != "launcher", not name.endswith("-0"), name)
+    return (role != "launcher", not name.endswith("-0"))

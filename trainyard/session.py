@@ -58,7 +58,8 @@ def open_session(stack: str, progress: Progress, *, start: bool, overrides: Mapp
         settings = read_config(PLATFORM.config_file(stack))
         return Session(stack=stack, progress=progress, engine=engine, platform=platform, workloads=workloads, settings=settings)
     below = LocalStack()
-    running = below.start(progress) if start or below.was_started() else None
+    existing = _existing_cluster(overrides)
+    running = below.start(progress, existing=existing) if start or below.was_started() else None
     aws = running.aws if running else below.start_aws(progress)
     engine = Engine(environment={**engine_environment(), **aws.environment}, log=progress.log)
     platform_config = write_effective_config(PLATFORM, merge(_platform_settings(running, aws.url), overrides or {}))
@@ -80,7 +81,7 @@ def _platform_settings(running: Running | None, endpoint: str) -> Mapping[str, A
     """What only this machine knows of the platform's settings. Without a node the cluster is as unknown as on a new AWS account."""
     found: dict[str, Any] = {"trainyard:aws": {"endpoint": endpoint}}
     if running:
-        environment = {**running.aws.environment, "AWS_ENDPOINT_URL": running.aws.node_url}
+        environment = {**running.aws.environment, "AWS_ENDPOINT_URL": running.aws.node_url or running.aws.url}
         found["trainyard:kubernetes"] = {"kubeconfig": str(running.kubeconfig)}
         found["trainyard:addons"] = {
             "karpenter": {
@@ -97,4 +98,11 @@ def _platform_settings(running: Running | None, endpoint: str) -> Mapping[str, A
 
 
 def _workloads_settings(running: Running | None) -> Mapping[str, Any]:
-    return {"trainyard-workloads:image": running.trainer_image} if running else {}
+    return {"trainyard-workloads:image": running.node.trainer_image} if running and running.node else {}
+
+
+def _existing_cluster(overrides: Mapping[str, Any] | None) -> Path | None:
+    """The kubeconfig that the settings name, where a cluster that is there already is to be used."""
+    settings = merge(read_config(PLATFORM.config_file(LOCAL_STACK)), overrides or {})
+    named = (settings.get("trainyard:kubernetes") or {}).get("kubeconfig")
+    return Path(named).expanduser() if named else None

@@ -76,14 +76,15 @@ def _wait(session: Session, jobs: Cluster, names: list[str]) -> list[Job]:
 
 def _losses(session: Session, jobs: list[Job]) -> dict[str, History]:
     """Read the runs' metrics from the volumes, and draw them. Runs by name."""
-    if session.running is None or not jobs:
+    node = session.running.node if session.running else None
+    if node is None or not jobs:
         return {}
-    files = {run_name(job.name): found for job in jobs if (found := _metrics_file(session.running.volumes, run_name(job.name)))}
+    files = {run_name(job.name): found for job in jobs if (found := _metrics_file(node.volumes, run_name(job.name)))}
     missing = [run_name(job.name) for job in jobs if run_name(job.name) not in files]
     if missing:
-        raise LocalStackError(f"no metrics of {', '.join(missing)} under {session.running.volumes}")
+        raise LocalStackError(f"no metrics of {', '.join(missing)} under {node.volumes}")
     PLOT.parent.mkdir(parents=True, exist_ok=True)
-    session.progress.run([session.running.training_python, "-m", "training.plot", *files.values(), "-o", PLOT], cwd=REPOSITORY)
+    session.progress.run([node.training_python, "-m", "training.plot", *files.values(), "-o", PLOT], cwd=REPOSITORY)
     return {run: read_history(path) for run, path in files.items()}
 
 
