@@ -108,7 +108,7 @@ def join(launch: Launch, config: DistributedConfig, keep_waiting: Callable[[], N
     backend, reason = choose_backend(config.backend, num_gpus)
     device = _device(launch, num_gpus) if backend == "nccl" else torch.device("cpu")
     timeout = timedelta(seconds=config.timeout_seconds)
-    _tell_libraries(launch)
+    _tell_libraries(launch, device)
     if launch.world_size == 1:
         dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1, timeout=timeout)
         return Ranks(launch, device, backend, reason, None)
@@ -134,12 +134,13 @@ def _device(launch: Launch, num_gpus: int) -> torch.device:
     return device
 
 
-def _tell_libraries(launch: Launch) -> None:
+def _tell_libraries(launch: Launch, device: torch.device) -> None:
     """Give the launch contract to libraries that read it from the environment themselves, DeepSpeed above all."""
     os.environ.update(
         RANK=str(launch.rank),
         WORLD_SIZE=str(launch.world_size),
-        LOCAL_RANK=str(launch.local_rank),
+        # They take it for the index of the device, which differs where each rank sees its own GPU alone.
+        LOCAL_RANK=str(launch.local_rank if device.index is None else device.index),
         MASTER_ADDR=launch.master_addr,
         MASTER_PORT=str(launch.master_port),
     )

@@ -1,8 +1,7 @@
 """Train one run: `python -m training.train --config file.json [--set key=value ...]`.
 
-By hand:        python -m training.train --recipe tiny --set checkpoint.directory=runs
-Two ranks:      python -m torch.distributed.run --nproc-per-node 2 -m training.train --recipe tiny --set engine.kind=deepspeed \\
-                    --set engine.zero_stage=1
+By hand:        python -m training.train --recipe tiny
+Two ranks:      python -m training.torchrun --nproc-per-node 2 -m training.train --recipe tiny-zero1
 mpirun, srun:   mpirun -np 2 python -m training.train --config file.json      (MASTER_ADDR names rank 0's host if there are several)
 
 The same command goes on from the newest whole checkpoint. SIGTERM, SIGUSR1 and SIGINT make all ranks save and exit 75 ("start me again");

@@ -1,6 +1,7 @@
 """Real ranks: one process each in the training environment, forked from a warm one, with signals, exit codes and output of their own.
 
-The tests themselves run without torch. The training environment's interpreter comes from TRAINYARD_TRAINING_PYTHON, which `make test` sets.
+The tests themselves run without torch. The training environment's interpreter is the one that the local stack made, or the one that
+TRAINYARD_TRAINING_PYTHON names.
 """
 
 import atexit
@@ -15,20 +16,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from local.toolchain.environments import training_folder
+
 REPOSITORY = Path(__file__).parents[2]
 TIMEOUT_SECONDS = 240.0
 _POLL_SECONDS = 0.02
+_PYTHON = "TRAINYARD_TRAINING_PYTHON"
 
 
 def training_python() -> str:
     """The training environment's interpreter; its absence fails the tier, it never skips it."""
-    path = os.environ.get("TRAINYARD_TRAINING_PYTHON")
-    if not path:
-        raise AssertionError(
-            "training tier: TRAINYARD_TRAINING_PYTHON does not name the training environment's python; `make test` sets it"
-        )
+    path = os.environ.get(_PYTHON) or str(training_folder() / "bin" / "python")
     if not Path(path).is_file():
-        raise AssertionError(f"training tier: TRAINYARD_TRAINING_PYTHON={path} does not exist; `make setup` makes the training environment")
+        raise AssertionError(f"training tier: {path} does not exist; `make test` makes the training environment, or set {_PYTHON}")
     return path
 
 

@@ -14,7 +14,7 @@ from tests.training.job import DDP, Job, values, zero
 from tests.training.rank import wait
 from training import storage
 
-pytestmark = [pytest.mark.training, pytest.mark.slow]
+pytestmark = pytest.mark.training
 
 KILLS = int(os.environ.get("TRAINYARD_KILLS", "12"))
 # Steps and saves of these runs take about 0.03 s each; the window covers several of both.

@@ -13,6 +13,9 @@ from training.history import History
 pytestmark = pytest.mark.training
 
 
+RECOMPUTED = {**zero(3), "model": {"activation_checkpointing": "full"}}
+
+
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> History:
     job = Job(tmp_path_factory.mktemp("reference"), {"data": {"files": [str(corpus)]}})
@@ -22,8 +25,8 @@ def reference(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> History
 
 @pytest.mark.parametrize(
     ("engine", "ranks", "micro"),
-    [(DDP, 2, 2), (DDP, 4, 2), (DDP, 1, 8), (zero(0), 2, 2), (zero(1), 2, 2), (zero(2), 2, 2), (zero(3), 2, 2)],
-    ids=["ddp-2", "ddp-4", "no-accumulation", "zero-0", "zero-1", "zero-2", "zero-3"],
+    [(DDP, 2, 2), (DDP, 4, 2), (DDP, 1, 8), (zero(0), 2, 2), (zero(1), 2, 2), (zero(2), 2, 2), (zero(3), 2, 2), (RECOMPUTED, 2, 2)],
+    ids=["ddp-2", "ddp-4", "no-accumulation", "zero-0", "zero-1", "zero-2", "zero-3", "zero-3-recomputed"],
 )
 def test_losses_equal_those_of_a_single_process(job: Job, reference: History, engine: dict, ranks: int, micro: int) -> None:
     job.run(ranks=ranks, batch={"micro": micro}, **engine)

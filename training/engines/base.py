@@ -1,6 +1,5 @@
 """What the loop asks of an engine, and what engines share."""
 
-import os
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -61,9 +60,3 @@ def set_hyperparameters(optimizer: Any, config: OptimizerConfig) -> None:
     """
     for group, weight_decay in zip(optimizer.param_groups, (config.weight_decay, 0.0), strict=True):
         group.update(betas=config.betas, eps=config.eps, weight_decay=weight_decay)
-
-
-def sync_file(path: Path) -> None:
-    """Make a written file durable."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())

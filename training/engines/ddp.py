@@ -1,6 +1,7 @@
 """Plain PyTorch: the whole model on every rank, gradients averaged. With one rank, no wrapper at all."""
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import torch
@@ -13,6 +14,7 @@ from training.config import TrainConfig
 from training.data import Samples
 from training.distributed import Ranks
 from training.engines.base import build_optimizer, set_hyperparameters
+from training.errors import CheckpointError
 from training.model import build_model, next_token_loss
 from training.progress import CheckpointInfo
 
@@ -65,14 +67,16 @@ class DdpEngine:
         """See Engine. Replicated tensors are written once, shared out over the ranks."""
         directory.mkdir(exist_ok=True)
         writer = dcp.FileSystemWriter(directory, sync_files=True)
-        dcp.save(self._state(), storage_writer=writer, process_group=self._ranks.control)
+        with _named_failure("writing"):
+            dcp.save(self._state(), storage_writer=writer, process_group=self._ranks.control)
         own = [*directory.glob(f"__{self._ranks.rank}_*.distcp")]
         return [*own, directory / ".metadata"] if self._ranks.is_main else own
 
     def load(self, directory: Path) -> None:
         """See Engine."""
         state = self._state()
-        dcp.load(state, storage_reader=dcp.FileSystemReader(directory), process_group=self._ranks.control)
+        with _named_failure("reading"):
+            dcp.load(state, storage_reader=dcp.FileSystemReader(directory), process_group=self._ranks.control)
         set_state_dict(
             self._model,
             self._optimizer,
@@ -108,3 +112,13 @@ class DdpEngine:
             for _ in range(2):
                 self._wrapped(tokens).sum().backward()
         self._optimizer.zero_grad(set_to_none=True)
+
+
+@contextmanager
+def _named_failure(what: str) -> Generator[None]:
+    """DCP's own exception is no Exception and spans many lines; say which ranks failed, and why, in one."""
+    try:
+        yield
+    except dcp.CheckpointException as error:
+        reasons = "; ".join(f"rank {rank}: {type(problem).__name__}: {problem}" for rank, (problem, _) in sorted(error.failures.items()))
+        raise CheckpointError(f"{what} the checkpoint failed on {reasons}") from None

@@ -16,7 +16,7 @@ from training.batch import BatchPlan
 from training.config import TrainConfig
 from training.data import Samples
 from training.distributed import Ranks
-from training.engines.base import build_optimizer, set_hyperparameters, sync_file
+from training.engines.base import build_optimizer, set_hyperparameters
 from training.errors import CheckpointError
 from training.model import build_model, next_token_loss
 from training.progress import CheckpointInfo
@@ -193,13 +193,24 @@ def separate_step_counts(optimizer: Any) -> None:
 def record_writes(engine: Any) -> list[Path]:
     """Make the engine's checkpoint writer durable, and list here each file that it has written on this rank."""
     written: list[Path] = []
-    writer = engine.checkpoint_engine
-    save = writer.save
 
     def save_durably(state_dict: Any, path: str) -> None:
-        save(state_dict, path)
-        sync_file(Path(path))
+        try:
+            # An open file and not its name: torch would answer a full disk with a file position in place of the reason.
+            with Path(path).open("wb") as file:
+                torch.save(state_dict, file)
+                file.flush()
+                os.fsync(file.fileno())
+        except (OSError, RuntimeError) as error:
+            raise CheckpointError(f"cannot write {path}: {root_cause(error)}") from error
         written.append(Path(path))
 
-    writer.save = save_durably
+    engine.checkpoint_engine.save = save_durably
     return written
+
+
+def root_cause(error: BaseException) -> BaseException:
+    """The first error of a chain, which others have hidden."""
+    while error.__context__:
+        error = error.__context__
+    return error
