@@ -52,9 +52,9 @@ class Progress:
             with self.console.status(escape(title)) as status:
                 yield Step(title, start, status)
         else:
-            self.console.print(f"{title} ...", markup=False)
+            self.console.print(f"{title} ...", markup=False, soft_wrap=True)
             yield Step(title, start, None)
-        self.console.print(f"{title}: {time.monotonic() - start:.1f} s", markup=False)
+        self.console.print(f"{title}: {time.monotonic() - start:.1f} s", markup=False, soft_wrap=True)
 
     def run(
         self,

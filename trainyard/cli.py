@@ -93,7 +93,7 @@ def _run(command: Callable[[Progress], None], name: str) -> None:
         _explain(error)
         sys.exit(1)
     except LocalStackError as error:
-        err.print(f"error: {error}", style="red", markup=False)
+        err.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
         _name_log(error)
         sys.exit(1)
     except KeyboardInterrupt:
@@ -104,17 +104,17 @@ def _run(command: Callable[[Progress], None], name: str) -> None:
 def _explain(error: EngineError) -> None:
     for violation in error.summary.violations:
         style = "red" if violation.mandatory else "yellow"
-        err.print(f"{'refused' if violation.mandatory else 'advice'}: {violation.message}", style=style, markup=False)
+        err.print(f"{'refused' if violation.mandatory else 'advice'}: {violation.message}", style=style, markup=False, soft_wrap=True)
     for line in error.summary.errors:
-        err.print(f"error: {line}", style="red", markup=False)
+        err.print(f"error: {line}", style="red", markup=False, soft_wrap=True)
     if not error.summary.violations and not error.summary.errors:
-        err.print(f"error: {error}", style="red", markup=False)
+        err.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
     _name_log(error)
 
 
 def _name_log(error: LocalStackError) -> None:
     if error.log:
-        err.print(f"log: {error.log}", markup=False)
+        err.print(f"log: {error.log}", markup=False, soft_wrap=True)
 
 
 def _terminate(_signal: int, _frame: object) -> None:

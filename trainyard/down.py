@@ -18,11 +18,11 @@ def take_down(session: Session, console: Console) -> None:
     """
     for stack in (session.workloads, session.platform):
         if not stack.exists():
-            console.print(f"{stack.project.title}: there is no stack {session.stack}", highlight=False)
+            console.print(f"{stack.project.title}: there is no stack {session.stack}", highlight=False, soft_wrap=True)
             continue
         with session.progress.step(f"destroy the {stack.project.title} stack") as step:
             summary = stack.destroy(lambda seen, step=step: step.update(f"{seen.touched} resources"))
-        console.print(f"{stack.project.title}: {summary.text()}", highlight=False)
+        console.print(f"{stack.project.title}: {summary.text()}", highlight=False, soft_wrap=True)
     with session.progress.step("ask AWS what is left"):
         found = what_is_left(session)
     if found:

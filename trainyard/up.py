@@ -106,24 +106,26 @@ def _report(
             resumed = ", ".join(str(start["step"]) for start in run.starts if start["step"]) or "-"
             table.add_row(name, str(max(run.steps)), f"{run.first_loss:.3f}", f"{run.last_loss:.3f}", resumed)
         console.print(table)
-        console.print(f"Loss curves: {PLOT.relative_to(REPOSITORY)}", highlight=False)
+        console.print(f"Loss curves: {PLOT.relative_to(REPOSITORY)}", highlight=False, soft_wrap=True)
     else:
         for job in jobs:
-            console.print(f"Job {job.name}: {job.phase}", highlight=False)
+            console.print(f"Job {job.name}: {job.phase}", highlight=False, soft_wrap=True)
     warnings = [line for summary in summaries.values() for line in summary.warnings]
     for line in warnings:
-        console.print(f"Warning: {line}", style="yellow", markup=False, highlight=False)
+        console.print(f"Warning: {line}", style="yellow", markup=False, highlight=False, soft_wrap=True)
     if session.is_local:
         console.print("Emulated on this machine:")
         for line in EMULATED:
-            console.print(f"  - {line}", highlight=False)
+            console.print(f"  - {line}", highlight=False, soft_wrap=True)
     _next(console, session)
 
 
 def _next(console: Console, session: Session) -> None:
     suffix = "" if session.is_local else f" STACK={session.stack}"
     console.print("Next:")
-    console.print(f"  make logs JOB=pretrain-mpi{suffix}    what a job printed", highlight=False)
-    console.print(f"  make status{suffix}                   what runs, and on which tools", highlight=False)
-    console.print(f"  edit Pulumi.{session.stack}.yaml, then make preview{suffix}    what a change would do", highlight=False)
-    console.print(f"  make down{suffix}                     destroy everything", highlight=False)
+    console.print(f"  make logs JOB=pretrain-mpi{suffix}    what a job printed", highlight=False, soft_wrap=True)
+    console.print(f"  make status{suffix}                   what runs, and on which tools", highlight=False, soft_wrap=True)
+    console.print(
+        f"  edit Pulumi.{session.stack}.yaml, then make preview{suffix}    what a change would do", highlight=False, soft_wrap=True
+    )
+    console.print(f"  make down{suffix}                     destroy everything", highlight=False, soft_wrap=True)

@@ -4,7 +4,7 @@ The tests are one story in the order of the file; each begins where the one befo
 """
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -12,7 +12,10 @@ import pytest
 from infra import labels
 from local.aws.inventory import inventory
 from local.node.api import ApiError
+from local.node.fake_nodes import remove_fake_nodes
 from local.stack import LocalStack
+from tests.cluster import gang
+from tests.cluster.nodes import wait_for
 from tests.cluster.rehearsal import Rehearsal, rehearsal
 from trainyard.down import take_down
 from trainyard.engine import EngineError
@@ -21,6 +24,7 @@ from trainyard.up import PLOT, bring_up
 
 pytestmark = pytest.mark.cluster
 
+STILL_SECONDS = 8.0
 NODE_POOLS = "/apis/karpenter.sh/v1/nodepools"
 NODE_CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 LONGER_KEPT = {"trainyard:storage": {"bucket": {"noncurrentDays": 31}}}
@@ -31,14 +35,6 @@ SCRATCH_WITH_THROUGHPUT = {"trainyard:storage": {"lustre": {"deploymentType": "S
 def stage() -> Generator[Rehearsal]:
     with rehearsal() as stage:
         yield stage
-
-
-def wait_for(what: str, check: Callable[[], Any], seconds: float = 120.0) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (found := check()):
-        assert time.monotonic() < deadline, f"no {what} within {seconds:.0f} s"
-        time.sleep(0.5)
-    return found
 
 
 def changed(session: Session) -> dict[str, int]:
@@ -111,13 +107,33 @@ def test_a_refresh_sees_what_was_changed_behind_pulumis_back_and_up_repairs_it(s
     assert session.platform.up().changed == 0
 
 
+def test_a_gang_waits_whole_for_its_last_node_and_then_starts_whole(stage: Rehearsal) -> None:
+    """4 pods of 8 GPUs and 32 EFA interfaces each; three nodes hold three of them, and none may be placed."""
+    api, job = stage.api(), gang.gang()
+    gang.add_nodes(api, gang.WORKERS - 1)
+    try:
+        gang.submit(api, job)
+        wait_for("pods", lambda: len(gang.pods_of(api, job)) == gang.WORKERS)
+        until = time.monotonic() + STILL_SECONDS
+        while time.monotonic() < until:
+            assert gang.placed(gang.pods_of(api, job)) == 0, "a part of the gang was placed"
+            time.sleep(0.5)
+        gang.add_nodes(api, 1)
+        wait_for("whole gang", lambda: gang.placed(gang.pods_of(api, job)) == gang.WORKERS)
+        wait_for("running gang", lambda: all(pod["status"]["phase"] == "Running" for pod in gang.pods_of(api, job)))
+        assert len({pod["spec"]["nodeName"] for pod in gang.pods_of(api, job)}) == gang.WORKERS
+    finally:
+        api.delete(f"{gang.JOBS}/{job.name}")
+        remove_fake_nodes(api, gang.TYPE)
+
+
 def test_down_ends_the_nodes_of_a_running_job_and_leaves_nothing(stage: Rehearsal) -> None:
     """A pod asks for a node that only Karpenter can make; the platform is destroyed while it holds it."""
     api = stage.api()
     api.create("/api/v1/namespaces/training/pods", gpu_pod(api.get(f"{NODE_POOLS}/p5")))
-    wait_for("node claim", lambda: api.get(NODE_CLAIMS)["items"])
+    wait_for("node claim", lambda: api.get(NODE_CLAIMS)["items"], 120)
     running = [{"Name": "instance-state-name", "Values": ["running"]}, {"Name": "instance-type", "Values": ["p5.48xlarge"]}]
-    wait_for("instance", lambda: stage.aws("ec2").describe_instances(Filters=running)["Reservations"])
+    wait_for("instance", lambda: stage.aws("ec2").describe_instances(Filters=running)["Reservations"], 120)
     take_down(stage.session(), stage.console)
     assert "Nothing is left." in stage.told.getvalue()
     assert stage.processes() == []
