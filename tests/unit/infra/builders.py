@@ -77,7 +77,11 @@ def run_platform(raw: Mapping[str, Any], *, resolved: bool) -> Recording:
     return record(program, resolved=resolved)
 
 
-@cache
 def platform(*, resolved: bool = True) -> Recording:
     """Record the platform of the valid settings, once per test run."""
+    return _recorded(resolved)
+
+
+@cache
+def _recorded(resolved: bool) -> Recording:
     return run_platform(valid(), resolved=resolved)

@@ -39,7 +39,7 @@ def test_each_named_zone_gets_a_private_and_a_public_subnet():
     subnets = platform().of_type(SUBNET)
     zones = ["us-east-1a", "us-east-1b", "us-east-1c"]
     for kind in ("private", "public"):
-        assert [entry.inputs["availabilityZone"] for entry in subnets if f"-{kind}-" in entry.name] == zones
+        assert sorted(entry.inputs["availabilityZone"] for entry in subnets if f"-{kind}-" in entry.name) == zones
     assert not any(entry.inputs["mapPublicIpOnLaunch"] for entry in subnets)
 
 
