@@ -45,12 +45,19 @@ def gang() -> Rendered:
         taints=tuple(labels.pool_taints("nvidia")),
         max_nodes=None,
     )
-    platform = Platform(namespace="training", service_account="default", queue="training", pools={POOL: pool}, claims={})
-    train = {"steps": 10, "schedule": {"warmup_steps": 1}, "checkpoint": {"directory": "/tmp/runs"}}
-    spec = JobSpec.parse(
-        {"name": "gang", "kind": "volcano", "pool": POOL, "numWorkers": WORKERS, "image": "trainyard.local/x:1", "train": train}, "job"
+    platform = Platform(
+        namespace="training", service_account="default", queue="training", pools={POOL: pool}, claims={"checkpoints": "checkpoints"}
     )
-    return render(plan_job(spec, platform, image=None), VolcanoJob.manifest)
+    train = {"steps": 10, "schedule": {"warmup_steps": 1}, "checkpoint": {"directory": "/checkpoints"}}
+    written = {
+        "name": "gang",
+        "kind": "volcano",
+        "pool": POOL,
+        "numWorkers": WORKERS,
+        "mounts": [{"claim": "checkpoints", "path": "/checkpoints"}],
+        "train": train,
+    }
+    return render(plan_job(JobSpec.parse(written, "job"), platform, image="trainyard.local/x:1"), VolcanoJob.manifest)
 
 
 def submit(api: KubernetesApi, job: Rendered) -> None:
