@@ -10,6 +10,8 @@ from local.aws.application import EmulatorApplication, Environ, StartResponse
 from local.aws.faults import FaultError
 
 PREFIX = "/_trainyard/"
+# moto's own: POST /moto-api/reset empties the emulator.
+MOTO_PREFIX = "/moto-api"
 
 
 class Admin:
@@ -21,10 +23,12 @@ class Admin:
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         path = environ.get("PATH_INFO", "")
-        if not path.startswith(PREFIX):
+        if not path.startswith((PREFIX, MOTO_PREFIX)):
             return self._application(environ, start_response)
         if not ip_address(environ.get("REMOTE_ADDR", "0.0.0.0")).is_loopback:
             return _reply(start_response, 403, {"error": "these paths answer on loopback only"})
+        if path.startswith(MOTO_PREFIX):
+            return self._application(environ, start_response)
         try:
             status, answer = self._route(environ["REQUEST_METHOD"], path.removeprefix(PREFIX), environ)
         except (FaultError, ValueError, TypeError) as error:

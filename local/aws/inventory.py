@@ -43,7 +43,7 @@ class Account:
     def client(self, service: str) -> Any:
         """A boto3 client; made once."""
         if service not in self._clients:
-            config = Config(retries={"mode": "standard", "max_attempts": 8}, max_pool_connections=THREADS, s3={"addressing_style": "path"})
+            config = Config(retries={"mode": "standard", "max_attempts": 5}, max_pool_connections=THREADS, s3={"addressing_style": "path"})
             self._clients[service] = self._session.client(service, endpoint_url=self._endpoint, config=config)
         return self._clients[service]
 

@@ -28,8 +28,9 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
 
 @pytest.fixture
 def aws(own: Emulator) -> Clients:
-    own.forget()
-    own.start()
+    for request in ("moto-api/reset", "_trainyard/faults"):
+        method = "POST" if "reset" in request else "DELETE"
+        urllib.request.urlopen(urllib.request.Request(f"{own.endpoint}/{request}", method=method), timeout=30).close()
     return clients(own.endpoint)
 
 
