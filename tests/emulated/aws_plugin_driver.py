@@ -1,6 +1,7 @@
 """Speaks the engine's side of the protocol to the stand-in aws plug-in: what one resource goes through, step by step."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -61,9 +62,12 @@ class Driver:
 
     def __init__(self, stub: Any) -> None:
         self.stub = stub
-        self.seed = 0
+        self.endpoint = ""
+        # Names must not meet those of an earlier test on the same emulator.
+        self.seed = time.time_ns()
 
     def configure(self, endpoint: str, **settings: Any) -> None:
+        self.endpoint = endpoint
         args = {"region": REGION, "endpoints": [dict.fromkeys(SERVICES, endpoint)], **settings}
         self.stub.Configure(provider_pb2.ConfigureRequest(args=encode(args)))
 
@@ -146,6 +150,69 @@ class Driver:
         )
 
 
+class Life:
+    """Resources that a test makes, each taken through what the engine does with it; `end` removes them in reverse."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self.made: list[Resource] = []
+
+    def of(
+        self,
+        token: str,
+        name: str,
+        /,
+        change: dict[str, Any] | None = None,
+        import_id: str | None = None,
+        not_imported: Collection[str] = (),
+        **inputs: Any,
+    ) -> Resource:
+        """Preview, create, compare, refresh, import and (with `change`) update one resource, each without a surprise.
+
+        `change` are inputs to set, or to take away with None. `not_imported` are inputs that AWS does not tell.
+        """
+        self.driver.preview(token, name, **inputs)
+        resource = self.driver.create(token, name, **inputs)
+        self.made.append(resource)
+        assert self.driver.plan(resource, **inputs).changes == {}, "unchanged inputs are a change"
+        self._agrees(resource)
+        imported = self.driver.imported(resource, import_id)
+        assert imported is not None
+        assert imported.id == resource.id
+        differing = self.driver.compare(imported, imported.inputs, resource.inputs).changes
+        assert {path.partition(".")[0].partition("[")[0] for path in differing} <= set(not_imported), f"imported inputs differ: {differing}"
+        if change is not None:
+            news = {key: value for key, value in (inputs | change).items() if value is not None}
+            plan = self.driver.plan(resource, **news)
+            assert plan.changes
+            assert plan.replaces == []
+            self.driver.update(resource, **news)
+            self._agrees(resource)
+        return resource
+
+    def end(self) -> None:
+        """Delete everything; a second deletion of what is gone is no error."""
+        for resource in reversed(self.made):
+            self.driver.delete(resource)
+            if resource.token not in STAYING:
+                assert self.driver.read(resource) is None, f"{resource.token} {resource.id} is still there"
+            self.driver.delete(resource)
+        self.made.clear()
+
+    def _agrees(self, resource: Resource) -> None:
+        """A refresh shows no drift, and the same outputs as creation or update did."""
+        found = self.driver.read(resource)
+        assert found is not None
+        assert self.driver.compare(found, found.inputs, resource.inputs).changes == {}, "drift where nobody changed anything"
+        assert found.outputs == resource.outputs
+
+
+STAYING = {
+    "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup",
+    "aws:efs/backupPolicy:BackupPolicy",
+    "aws:s3/bucketVersioning:BucketVersioning",
+}
+"""Settings that AWS has no deletion of."""
 SERVICES = ("ec2", "eks", "iam", "sts", "sqs", "events", "logs", "fsx", "efs", "s3", "kms", "ssm", "ecr")
 
 

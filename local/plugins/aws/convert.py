@@ -145,7 +145,7 @@ def _from_structure(value: Any, kind: Kind, names: Mapping[str, str], path: str)
     result = {}
     for name, field in kind["props"].items():
         below = f"{path}.{name}".lstrip(".")
-        found = from_aws(named(value, names.get(below, name)), field, names, below)
+        found = from_aws(named(value, names.get(below) or name), field, names, below)
         if found is not None and found not in ([], {}):
             result[name] = found
     return result

@@ -9,11 +9,12 @@ from local.plugins.aws.clients import Clients
 from local.plugins.aws.diff import compare, equivalent, projected
 from local.plugins.aws.errors import AwsError, InitFailed
 from local.plugins.aws.live import live_inputs, state_of, visible
-from local.plugins.aws.row import Call, Row, Update
+from local.plugins.aws.row import Call, Row, Update, creating_call
 from local.plugins.aws.run import Run, search, waited
 from local.plugins.aws.schema import TypeSchema
 
 _RETRY_SECONDS: Final = 45.0
+_TOKEN_ATTEMPTS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,7 @@ class Lifecycle:
             InitFailed: it was made, and something after that went wrong.
         """
         run = self._run(urn, inputs)
-        made = run.retried(lambda: run.do(self.row.create, creating=True), self.row.retry_create, _RETRY_SECONDS)
-        run.made = made if isinstance(made, Mapping) else {}
-        run.resource_id = self._identify(run)
+        self._make(run)
         run.state |= self._named_by_id(run.resource_id)
         try:
             self._finish_creation(run)
@@ -102,6 +101,17 @@ class Lifecycle:
                 raise
         if self.row.deleted is not None:
             waited(run, self.row.deleted, deleting=True)
+
+    def _make(self, run: Run) -> None:
+        """Make the resource. A token remembers what was made with it before, even if that is deleted by now; then a new one is used."""
+        call = creating_call(self.row)
+        for attempt in range(_TOKEN_ATTEMPTS):
+            run.attempt = attempt
+            made = run.retried(lambda: run.do(self.row.create, creating=True), self.row.retry_create, _RETRY_SECONDS)
+            run.made = made if isinstance(made, Mapping) else {}
+            run.resource_id = self._identify(run)
+            if call is None or not call.token or run.describe() is not None:
+                return
 
     def _run(
         self,

@@ -27,7 +27,10 @@ def automatic_name(rule: Name, resource_name: str, seed: bytes, prefix: str | No
     return beginning[: rule.longest - len(ending)] + ending
 
 
-def client_token(urn: str, inputs: Mapping[str, Any]) -> str:
-    """32 hex digits that name this creation. A run repeated after a kill sends the same, so AWS answers with what is there."""
+def client_token(urn: str, inputs: Mapping[str, Any], attempt: int = 0) -> str:
+    """32 hex digits that name this creation. A run repeated after a kill sends the same, so AWS answers with what is there.
+
+    `attempt` counts up where the answer to a token is something deleted since.
+    """
     canonical = json.dumps({key: value for key, value in inputs.items() if key != "__defaults"}, sort_keys=True, default=str)
-    return hashlib.sha256(f"{urn}\n{canonical}".encode()).hexdigest()[:32]
+    return hashlib.sha256(f"{urn}\n{canonical}\n{attempt or ''}".encode()).hexdigest()[:32]

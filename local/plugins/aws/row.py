@@ -147,6 +147,8 @@ class Row:
     """None: the resource has no deletion in AWS (a setting of another resource that stays)."""
     id: str | Callable[["Run"], str]
     """JMESPath in what creation returns, a template of properties such as "{clusterName}:{addonName}", or a function."""
+    form: Call | None = None
+    """Where `create` is a function: the call whose parameters the properties fill."""
     id_parts: str = ""
     """Template that an identifier given to import follows, where that is not the template in `id`."""
     updates: Sequence[Call | Update] = ()
@@ -170,6 +172,11 @@ class Row:
     """Outputs that any update changes."""
     validate: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
     """Combinations refused at preview: property path -> message."""
+
+
+def creating_call(row: Row) -> Call | None:
+    """The call whose parameters the properties fill, if there is a single one."""
+    return row.create if isinstance(row.create, Call) else row.form
 
 
 def fixed(*names: str, **options: Any) -> dict[str, Prop]:

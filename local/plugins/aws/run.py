@@ -35,6 +35,8 @@ class Run:
     timeout: float = 0.0
     made: Mapping[str, Any] = field(default_factory=dict)
     """What creation answered."""
+    attempt: int = 0
+    """How often a client token has led to something deleted already."""
 
     @property
     def region(self) -> str:
@@ -90,7 +92,7 @@ class Run:
         for name in names:
             self._place(params, sources, call, shape, name, creating=creating)
         if call.token:
-            params.setdefault(call.token, client_token(self.urn, self.inputs))
+            params.setdefault(call.token, client_token(self.urn, self.inputs, self.attempt))
         if creating and self.row.tags is not None and (tags := self.inputs.get("tagsAll")):
             self._place_tags(params, tags)
         return params, sources

@@ -16,7 +16,7 @@ from pulumi.runtime import rpc
 
 from local.plugins.aws.convert import PROVIDER_SET, shape_of
 from local.plugins.aws.functions import FUNCTIONS
-from local.plugins.aws.row import Call, Row
+from local.plugins.aws.row import Row, creating_call
 from local.plugins.aws.types import TABLE
 
 _LEAVES: Final = {str: "string", int: "integer", float: "number", bool: "boolean"}
@@ -120,12 +120,13 @@ def _is_meant(choice: Any) -> bool:
 
 def _add_limits(row: Row, inputs: dict[str, Any]) -> None:
     """Note allowed values and ranges of the creating call's parameters beside the inputs that fill them."""
-    if not isinstance(row.create, Call):
+    call = creating_call(row)
+    if call is None:
         return
-    operation = _service_model(row.service).operation_model(row.create.op)
+    operation = _service_model(row.service).operation_model(call.op)
     for name, prop in row.props.items():
         if name not in PROVIDER_SET and prop.param != "" and not prop.json and name in inputs:
-            _limit(inputs[name], shape_of(operation.input_shape, row.create, name, prop), prop.names)
+            _limit(inputs[name], shape_of(operation.input_shape, call, name, prop), prop.names)
 
 
 def _limit(kind: dict[str, Any], shape: Any, names: typing.Mapping[str, str], path: str = "") -> None:

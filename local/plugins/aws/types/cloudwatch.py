@@ -86,7 +86,7 @@ def _put_target(run: Run) -> dict[str, Any]:
 def _describe_target(run: Run) -> dict[str, Any] | None:
     by = {"Rule": run.value("rule"), "EventBusName": run.value("eventBusName") or "default"}
     wanted = _target_id(run)
-    found = next((one for one in run.call("ListTargetsByRule", by)["Targets"] if one["Id"] == wanted), None)
+    found = next((one for one in run.call("ListTargetsByRule", by).get("Targets") or () if one["Id"] == wanted), None)
     return found and {**by, **found, "TargetId": found["Id"]}
 
 
@@ -119,7 +119,7 @@ EVENT_TARGET = Row(
 
 
 def _describe_log_group(run: Run) -> dict[str, Any] | None:
-    groups = run.call("DescribeLogGroups", {"logGroupNamePrefix": run.resource_id})["logGroups"]
+    groups = run.call("DescribeLogGroups", {"logGroupNamePrefix": run.resource_id}).get("logGroups") or ()
     return next((one for one in groups if one["logGroupName"] == run.resource_id), None)
 
 

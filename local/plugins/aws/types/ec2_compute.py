@@ -31,7 +31,7 @@ PLACEMENT_GROUP = Row(
     },
     outputs={"arn": "GroupArn", "placementGroupId": "GroupId"},
     tags=ec2_tags("placement-group", "$placementGroupId"),
-    name=Name(),
+    name=Name(prefix_prop=""),
 )
 
 CAPACITY_RESERVATION = Row(

@@ -22,11 +22,14 @@ def _watched(prefix: str, flow_log: Described, declared: Any) -> str | None:
     return found if found.startswith(prefix) else None
 
 
+_CREATE = Call(op="CreateFlowLogs", token="ClientToken")
+
+
 def _create(run: Run) -> dict[str, Any]:
-    params, sources = run.params(Call(op="CreateFlowLogs", token="ClientToken"), creating=True)
+    params, sources = run.params(_CREATE, creating=True)
     name = next(name for name in _WATCHED if run.inputs.get(name))
     params |= {"ResourceType": _WATCHED[name][0], "ResourceIds": [run.inputs[name]]}
-    answer = run.call("CreateFlowLogs", params, {**sources, "ResourceIds": name})
+    answer = run.call(_CREATE.op, params, {**sources, "ResourceIds": name})
     for failure in answer.get("Unsuccessful") or ():
         raise AwsError(
             f"CreateFlowLogs: {failure['Error']['Code']}: {failure['Error']['Message']} [property {name}]", code=failure["Error"]["Code"]
@@ -46,6 +49,7 @@ FLOW_LOG = Row(
     token="aws:ec2/flowLog:FlowLog",
     service="ec2",
     create=_create,
+    form=_CREATE,
     id="FlowLogId",
     read=Call(op="DescribeFlowLogs", by={"FlowLogIds": ["$id"]}, result="FlowLogs[0]"),
     delete=Call(op="DeleteFlowLogs", by={"FlowLogIds": ["$id"]}),

@@ -77,15 +77,19 @@ def _tag_specifications(template: Described, declared: Any) -> list[dict[str, An
     return [one for one in found if one.get("ResourceType") != "launch-template"]
 
 
+_CREATE = Call(op="CreateLaunchTemplate", inside=_DATA, token="ClientToken")
+
+
 def _create(run: Run) -> dict[str, Any]:
-    params, sources = run.params(Call(op="CreateLaunchTemplate", inside=_DATA, token="ClientToken"), creating=True)
-    return run.call("CreateLaunchTemplate", {_DATA: {}, **params}, sources)["LaunchTemplate"]
+    params, sources = run.params(_CREATE, creating=True)
+    return run.call(_CREATE.op, {_DATA: {}, **params}, sources)["LaunchTemplate"]
 
 
 LAUNCH_TEMPLATE = Row(
     token="aws:ec2/launchTemplate:LaunchTemplate",
     service="ec2",
     create=_create,
+    form=_CREATE,
     id="LaunchTemplateId",
     read=_describe,
     delete=Call(op="DeleteLaunchTemplate", by={"LaunchTemplateId": "$id"}),

@@ -12,10 +12,13 @@ from local.plugins.aws.types.permissions import of_aws, of_block, to_aws, to_blo
 _DIRECTIONS = {"ingress": ("IpPermissions", "Ingress"), "egress": ("IpPermissionsEgress", "Egress")}
 
 
+_CREATE = Call(op="CreateSecurityGroup")
+
+
 def _create(run: Run) -> dict[str, Any]:
     """A new group lets everything out; as the genuine plug-in does, it starts with no rule at all."""
-    params, sources = run.params(Call(op="CreateSecurityGroup"), creating=True)
-    group_id = run.call("CreateSecurityGroup", params, sources)["GroupId"]
+    params, sources = run.params(_CREATE, creating=True)
+    group_id = run.call(_CREATE.op, params, sources)["GroupId"]
     run.resource_id = group_id
     _set_rules(run, "egress", [])
     return {"GroupId": group_id}
@@ -68,6 +71,7 @@ SECURITY_GROUP = Row(
     token="aws:ec2/securityGroup:SecurityGroup",
     service="ec2",
     create=_create,
+    form=_CREATE,
     id="GroupId",
     read=_READ,
     delete=_delete,

@@ -14,17 +14,18 @@ def _efs_tags() -> Tags:
     return Tags(add=Call(op="TagResource", by={"ResourceId": "$id"}), remove=Call(op="UntagResource", by={"ResourceId": "$id"}))
 
 
+_CREATE = Call(op="CreateFileSystem", token="CreationToken")
+
+
 def _create_file_system(run: Run) -> dict[str, Any]:
     """EFS refuses a creation token it has seen: that file system is the one which an interrupted run of ours made."""
-    call = Call(op="CreateFileSystem", token="CreationToken")
-    params, sources = run.params(call, creating=True)
+    params, sources = run.params(_CREATE, creating=True)
     try:
-        return run.call(call.op, params, sources)
+        return run.call(_CREATE.op, params, sources)
     except AwsError as error:
-        made = error.response.get("FileSystemId")
-        if error.code != "FileSystemAlreadyExists" or not made or run.inputs.get("creationToken"):
+        if error.code != "FileSystemAlreadyExists" or run.inputs.get("creationToken"):
             raise
-        return {"FileSystemId": made}
+    return run.call("DescribeFileSystems", {"CreationToken": params["CreationToken"]})["FileSystems"][0]
 
 
 def _describe_file_system(run: Run) -> dict[str, Any] | None:
@@ -39,6 +40,7 @@ FILE_SYSTEM = Row(
     token="aws:efs/fileSystem:FileSystem",
     service="efs",
     create=_create_file_system,
+    form=_CREATE,
     id="FileSystemId",
     read=_describe_file_system,
     delete=Call(op="DeleteFileSystem", by={"FileSystemId": "$id"}),
@@ -84,7 +86,7 @@ def _describe_target(run: Run) -> dict[str, Any] | None:
     found = run.call("DescribeMountTargets", {"MountTargetId": run.resource_id})["MountTargets"]
     if not found:
         return None
-    groups = run.call("DescribeMountTargetSecurityGroups", {"MountTargetId": run.resource_id})["SecurityGroups"]
+    groups = run.call("DescribeMountTargetSecurityGroups", {"MountTargetId": run.resource_id}).get("SecurityGroups") or []
     return {**found[0], "SecurityGroups": groups}
 
 

@@ -46,9 +46,15 @@ def _set_authentication(run: Run) -> None:
 
 def _access_policy(run: Run) -> dict[str, Any] | None:
     by = {"clusterName": run.value("clusterName"), "principalArn": run.value("principalArn")}
-    listed = run.call("ListAssociatedAccessPolicies", by)["associatedAccessPolicies"]
+    listed = run.call("ListAssociatedAccessPolicies", by).get("associatedAccessPolicies") or ()
     found = next((one for one in listed if one["policyArn"] == run.value("policyArn")), None)
     return found and {**by, **found}
+
+
+def _describe_association(run: Run) -> dict[str, Any]:
+    """Import names the cluster too, so the identifier alone is the association's only after that."""
+    by = {"clusterName": run.value("clusterName"), "associationId": run.state.get("associationId") or run.resource_id}
+    return run.call("DescribePodIdentityAssociation", by)["association"]
 
 
 _VPC_FILLED_IN = (
@@ -84,7 +90,7 @@ CLUSTER = Row(
     props={
         **fixed("name", "roleArn"),
         **fixed("outpostConfig", "encryptionConfig"),
-        **fixed("kubernetesNetworkConfig", computed=True),
+        **fixed("kubernetesNetworkConfig", computed=True, names={"serviceIpv6Cidr": ""}),
         **plain(
             "computeConfig",
             "storageConfig",
@@ -96,7 +102,7 @@ CLUSTER = Row(
         ),
         "bootstrapSelfManagedAddons": Prop(replace=True, default=True, read=""),
         "version": Prop(computed=True),
-        "vpcConfig": Prop(param="resourcesVpcConfig", computed_below=_VPC_FILLED_IN),
+        "vpcConfig": Prop(param="resourcesVpcConfig", computed_below=_VPC_FILLED_IN, names={"vpcId": "", "clusterSecurityGroupId": ""}),
         "accessConfig": Prop(computed=True, replace_below=("bootstrapClusterCreatorAdminPermissions",)),
         "enabledClusterLogTypes": Prop(param="logging", send=_logging, read=_log_types),
         "forceUpdateVersion": Prop(write_only=True),
@@ -120,7 +126,7 @@ CLUSTER = Row(
         ),
     },
     tags=eks_tags(),
-    name=Name(longest=100),
+    name=Name(longest=100, prefix_prop=""),
 )
 
 ADDON = Row(
@@ -204,11 +210,7 @@ POD_IDENTITY_ASSOCIATION = Row(
     create=Call(op="CreatePodIdentityAssociation", result="association", token=TOKEN),
     id="associationId",
     id_parts="{clusterName},{associationId}",
-    read=Call(
-        op="DescribePodIdentityAssociation",
-        by={"clusterName": "$clusterName", "associationId": "$associationId"},
-        result="association",
-    ),
+    read=_describe_association,
     delete=Call(op="DeletePodIdentityAssociation", by={"clusterName": "$clusterName", "associationId": "$associationId"}),
     props={
         **fixed("clusterName", "namespace", "serviceAccount"),

@@ -11,8 +11,11 @@ from local.plugins.aws.run import Run
 _BUCKET = {"Bucket": "$id"}
 
 
+_CREATE = Call(op="CreateBucket")
+
+
 def _create_bucket(run: Run) -> dict[str, Any]:
-    params, sources = run.params(Call(op="CreateBucket"), creating=True)
+    params, sources = run.params(_CREATE, creating=True)
     # The first region is the default one, and S3 refuses to be told so.
     if run.region != "us-east-1":
         params["CreateBucketConfiguration"] = {"LocationConstraint": run.region}
@@ -75,6 +78,7 @@ BUCKET = Row(
     token="aws:s3/bucket:Bucket",
     service="s3",
     create=_create_bucket,
+    form=_CREATE,
     id="{bucket}",
     read=_describe_bucket,
     delete=_delete_bucket,

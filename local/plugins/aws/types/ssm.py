@@ -17,15 +17,17 @@ def _describe(run: Run) -> dict[str, Any] | None:
     return {**(listed[0] if listed else {}), **parameter, "InsecureValue": plain}
 
 
+_PUT = Call(op="PutParameter")
+
+
 def _put(run: Run) -> dict[str, Any]:
-    call = Call(op="PutParameter", names={"insecureValue": "Value"})
     names = [name for name in PARAMETER.props if run.inputs.get(name) is not None and PARAMETER.props[name].param != ""]
-    params, sources = run.params(call, only=names, creating=not run.olds)
+    params, sources = run.params(_PUT, only=names, creating=not run.olds)
     # AWS takes tags only with a new parameter.
     if run.olds or run.inputs.get("overwrite"):
         params["Overwrite"] = True
         params.pop("Tags", None)
-    return run.call("PutParameter", params, sources)
+    return run.call(_PUT.op, params, sources)
 
 
 def _one_value(inputs: Mapping[str, Any]) -> dict[str, str]:
@@ -41,6 +43,7 @@ PARAMETER = Row(
     token="aws:ssm/parameter:Parameter",
     service="ssm",
     create=_put,
+    form=_PUT,
     id="{name}",
     read=_describe,
     delete=Call(op="DeleteParameter", by={"Name": "$id"}),
