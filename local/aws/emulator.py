@@ -76,7 +76,8 @@ class Emulator:
 
         Args:
             progress: shows the start as a step.
-            also_bind: a private address of a local interface (the stack's own link to its node) to answer on as well.
+            also_bind: a private address of a local interface (the stack's own link to its node) to answer on as well. Without one, a
+                running emulator keeps the address it has.
 
         Raises:
             LocalStackError: the address is not allowed, the saved state is not usable, or the process did not come up.
@@ -84,7 +85,8 @@ class Emulator:
         if also_bind is not None:
             check_address(also_bind)
         settings = self._settings()
-        if self._daemon() and settings.get("also_bind") == also_bind and settings.get("region") == self.region:
+        same = also_bind in (None, settings.get("also_bind")) and settings.get("region") == self.region
+        if self._daemon() and same:
             self._check_health()
             return self._endpoint(settings)
         self.stop()
@@ -184,11 +186,17 @@ class Emulator:
         if problem:
             return LocalStackError(problem, log=self.log)
         tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-8:])
+        if "in use" in tail:
+            return LocalStackError(
+                f"the AWS emulator's port {self._settings()['port']} is taken by another program: end that one, or delete "
+                f"{self._settings_file} to let a new port be chosen",
+                log=self.log,
+            )
         return LocalStackError(f"the AWS emulator ended at its start:\n{tail}", log=self.log)
 
     def _health(self) -> dict[str, Any] | None:
         try:
-            with urllib.request.urlopen(f"{self.endpoint}/_trainyard/health", timeout=5) as answer:
+            with urllib.request.urlopen(f"{self.endpoint}/_trainyard/health", timeout=15) as answer:
                 return json.loads(answer.read())
         except (urllib.error.URLError, OSError, ValueError):
             return None

@@ -5,6 +5,7 @@
 
 import json
 import os
+import socket
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,14 @@ def test_a_second_start_keeps_the_process_and_the_port(emulator: Emulator) -> No
     assert (endpoint.account, endpoint.region) == ("123456789012", "us-east-1")
 
 
+def test_a_port_taken_by_another_program_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    emulator = Emulator(tmp_path)
+    taken = socket.create_server(("127.0.0.1", int(emulator.endpoint.rpartition(":")[2])))
+    with taken, pytest.raises(LocalStackError, match=r"taken by another program.*emulator\.json"):
+        emulator.start()
+    assert not emulator.status().running
+
+
 def test_it_listens_on_loopback_only(emulator: Emulator) -> None:
     assert listening(emulator.status().pid or 0) == {"0100007F"}
 
@@ -52,7 +61,7 @@ def test_port_and_state_survive_a_stop_and_a_link_is_served_as_well(tmp_path: Pa
         # 127.0.0.2 stands for the link's address: private, of a local interface, not the usual one.
         second = emulator.start(also_bind="127.0.0.2")
         assert second.url == first.url
-        assert second.node_url == first.url.replace("127.0.0.1", "127.0.0.2")
+        assert emulator.start().node_url == second.node_url == first.url.replace("127.0.0.1", "127.0.0.2")
         assert listening(emulator.status().pid or 0) == {"0100007F", "0200007F"}
         assert len(clients(second.node_url or "")("sqs").list_queues()["QueueUrls"]) == 1
         emulator.forget()
