@@ -11,6 +11,7 @@ from pathlib import Path
 from training.history import History, read_history
 
 _SUFFIXES = (".svg", ".png", ".pdf")
+_DASHES = ("-", "--", "-.", ":")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,16 +51,17 @@ def draw(histories: dict[str, History], output: Path) -> None:
 
     figure, (losses, rates) = plt.subplots(2, 1, sharex=True, figsize=(9, 6), height_ratios=(3, 1), layout="constrained")
     for index, (label, history) in enumerate(histories.items()):
-        colour = f"C{index}"
+        # Runs that compute the same lie on top of each other: other dashes keep both visible.
+        colour, dashes = f"C{index}", _DASHES[index % len(_DASHES)]
         steps = sorted(history.steps)
-        losses.plot(steps, [history.steps[step]["loss"] for step in steps], color=colour, linewidth=1.2, label=label)
+        losses.plot(steps, [history.steps[step]["loss"] for step in steps], color=colour, linestyle=dashes, linewidth=1.4, label=label)
         if history.evaluations:
             losses.plot(
                 *zip(*sorted(history.evaluations.items()), strict=True), "o", color=colour, markersize=4, label=f"{label}, held out"
             )
         for start in history.starts[1:]:
             losses.axvline(start["step"] + 0.5, color=colour, linewidth=0.8, linestyle=":")
-        rates.plot(steps, [history.steps[step]["lr"] for step in steps], color=colour, linewidth=1.0)
+        rates.plot(steps, [history.steps[step]["lr"] for step in steps], color=colour, linestyle=dashes, linewidth=1.0)
     losses.set_ylabel("loss (nats per token)")
     losses.legend()
     losses.grid(alpha=0.3)
