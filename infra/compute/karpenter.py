@@ -53,7 +53,9 @@ class Karpenter(pulumi.ComponentResource):
         super().__init__(token("compute", "Karpenter"), name, {"cluster_name": args.cluster_name}, opts)
         child = child_options(self)
         node_role = NodeRole(f"{name}-node", NodeRoleArgs(region=args.region), child)
-        self.node_role_arn, self.instance_profile = node_role.role_arn, node_role.profile_name
+        # Made here so that it goes away here: a profile made by Karpenter outlives the cluster, and holds on to the role.
+        profile = aws.iam.InstanceProfile(f"{name}-node", role=node_role.role_name, opts=child)
+        self.node_role_arn, self.instance_profile = node_role.role_arn, profile.name
         access = aws.eks.AccessEntry(
             f"{name}-node",
             cluster_name=args.cluster_name,
@@ -65,7 +67,7 @@ class Karpenter(pulumi.ComponentResource):
         events = KarpenterEvents(f"{name}-events", KarpenterEventsArgs(cluster_name=args.cluster_name), child)
         controller = self._create_controller_role(name, args, events, node_role)
         release = self._install(name, args, events, [*controller.ready, access])
-        self.ready = [*release, access, *node_role.ready]
+        self.ready = [*release, access, profile, *node_role.ready]
         self.register_outputs({"node_role_arn": self.node_role_arn, "instance_profile": self.instance_profile})
 
     def _create_controller_role(self, name: str, args: KarpenterArgs, events: KarpenterEvents, node_role: NodeRole) -> PodRole:

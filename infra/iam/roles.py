@@ -74,8 +74,6 @@ class NodeRole(pulumi.ComponentResource):
 
     role_arn: pulumi.Output[str]
     role_name: pulumi.Output[str]
-    profile_name: pulumi.Output[str]
-    """Name of the role's instance profile, made here so that it goes away here: one made by Karpenter outlives the cluster."""
     ready: list[pulumi.Resource]
     """The policies a node needs before it starts."""
 
@@ -86,9 +84,7 @@ class NodeRole(pulumi.ComponentResource):
         self.role_arn, self.role_name = role.arn, role.name
         names = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly", "AmazonSSMManagedInstanceCore")
         self.ready = _attach(name, role, [documents.managed_policy(args.region, policy) for policy in names], {}, child)
-        profile = aws.iam.InstanceProfile(name, role=role.name, opts=child)
-        self.profile_name = profile.name
-        self.register_outputs({"role_arn": self.role_arn, "role_name": self.role_name, "profile_name": self.profile_name})
+        self.register_outputs({"role_arn": self.role_arn, "role_name": self.role_name})
 
 
 def _attach(

@@ -25,6 +25,7 @@ from local.aws.extension import (
     node_image,
     placement_group,
     price,
+    security_rule,
     tags,
 )
 
@@ -33,6 +34,7 @@ NOUNS = (
     placement_group,
     capacity_reservation,
     capacity_block,
+    security_rule,
     launch,
     dependency,
     price,

@@ -1,10 +1,12 @@
-"""Tags of IAM instance profiles: moto keeps them, but does not list them."""
+"""IAM instance profiles: moto keeps their tags, but does not list them, and lists all profiles whatever the path asked for."""
+
+from typing import Any
 
 from moto.iam.models import iam_backends
 from moto.iam.responses import IamResponse
 from moto.utilities.utils import get_partition
 
-from local.aws.extension.hooks import Call, Params, Refusal, add_operations
+from local.aws.extension.hooks import Call, Params, Refusal, add_completions, add_operations
 
 
 def list_tags(call: Call, given: Params) -> Params:
@@ -16,6 +18,13 @@ def list_tags(call: Call, given: Params) -> Params:
     raise Refusal("NoSuchEntity", f"Instance Profile {name} cannot be found.")
 
 
+def keep_below_path(call: Call, given: Params, result: Any) -> None:
+    """ListInstanceProfiles: only those below the path asked for. Karpenter deletes what it finds below its own and does not use."""
+    prefix = given.get("PathPrefix", "/")
+    result["InstanceProfiles"] = [profile for profile in result["InstanceProfiles"] if profile.path.startswith(prefix)]
+
+
 def install() -> None:
-    """Add the operation to IAM."""
+    """Add the operation to IAM, and the path to its list."""
     add_operations(IamResponse, {"list_instance_profile_tags": list_tags})
+    add_completions(IamResponse, {"list_instance_profiles": keep_below_path})
