@@ -35,6 +35,9 @@ def volcano_spec(plan: JobPlan, name: str, config_map: str) -> dict[str, Any]:
                 "name": TASK,
                 "replicas": plan.world.workers,
                 "minAvailable": plan.world.workers,
+                # Volcano's webhook writes a default where this is missing; a field that we did not send makes each later preview of the
+                # unchanged job look like a change, which the webhook then refuses.
+                "maxRetry": plan.spec.max_restarts + 1,
                 "template": _worker(plan, name, config_map),
             }
         ],

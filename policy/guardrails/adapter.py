@@ -61,7 +61,8 @@ def _tell(rule: Rule | StackRule, run: Callable[[], Report], report_violation: R
     try:
         report = run()
     except Exception as error:
-        report_violation(f"{rule.id} could not judge the resource ({type(error).__name__}: {error}); please report this as a fault.")
+        said = f"{rule.id} could not judge the resource ({type(error).__name__}: {error}); please report this as a fault."
+        report_violation(said, None)
         return
     for finding in report.findings:
         report_violation(rule.message(finding), finding.resource.urn or None)
