@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
+from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from local.plugins.aws.provider import AwsProvider
 from local.plugins.aws.values import decode, encode
 
+# Protobuf makes its classes when it is imported, so a type checker can't see them.
+protobuf_empty: Any = empty_pb2
 REGION = "us-west-2"
 TIMEOUT = 15.0
 """Seconds for waits: the emulator is quick, and a test that waits longer has found something."""
@@ -137,6 +140,9 @@ class Driver:
                 id=resource.id, urn=resource.urn, properties=encode(resource.outputs), old_inputs=encode(resource.inputs), timeout=TIMEOUT
             )
         )
+
+    def cancel(self) -> None:
+        self.stub.Cancel(protobuf_empty.Empty())
 
     def invoke(self, token: str, /, **args: Any) -> dict[str, Any]:
         response = self.stub.Invoke(provider_pb2.InvokeRequest(tok=token, args=encode(args)))

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -13,17 +14,12 @@ pytestmark = pytest.mark.emulated
 
 
 @pytest.fixture(scope="module")
-def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
-    emulator = Emulator(tmp_path_factory.mktemp("aws"), region=REGION)
-    endpoint = emulator.start()
-    try:
-        with running_driver() as driver:
-            driver.configure(endpoint.url)
-            life = Life(driver)
-            yield life
-            life.end()
-    finally:
-        emulator.stop()
+def life(emulator: Emulator) -> Iterator[Life]:
+    with running_driver() as driver:
+        driver.configure(emulator.endpoint)
+        life = Life(driver)
+        yield life
+        life.end()
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +86,7 @@ def test_node_group(life: Life, cluster: Resource, subnets: list[Resource]) -> N
 
 
 def test_addon(life: Life, cluster: Resource) -> None:
-    steering = {"resolveConflictsOnCreate": "OVERWRITE", "resolveConflictsOnUpdate": "OVERWRITE", "preserve": False}
+    steering: dict[str, Any] = {"resolveConflictsOnCreate": "OVERWRITE", "resolveConflictsOnUpdate": "OVERWRITE", "preserve": False}
     life.of(
         "aws:eks/addon:Addon",
         "cni",
@@ -104,7 +100,7 @@ def test_addon(life: Life, cluster: Resource) -> None:
 
 
 def test_access(life: Life, cluster: Resource) -> None:
-    who = {"clusterName": cluster.id, "principalArn": pod_role(life, "admin")["arn"]}
+    who: dict[str, Any] = {"clusterName": cluster.id, "principalArn": pod_role(life, "admin")["arn"]}
     life.of("aws:eks/accessEntry:AccessEntry", "admin", kubernetesGroups=["g"], change={"kubernetesGroups": ["h"]}, **who)
     policy = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
     life.of("aws:eks/accessPolicyAssociation:AccessPolicyAssociation", "admin", policyArn=policy, accessScope={"type": "cluster"}, **who)
@@ -112,7 +108,7 @@ def test_access(life: Life, cluster: Resource) -> None:
 
 def test_pod_identity(life: Life, cluster: Resource) -> None:
     first, second = pod_role(life, "one"), pod_role(life, "two")
-    pod = {"clusterName": cluster.id, "namespace": "training", "serviceAccount": "trainer"}
+    pod: dict[str, Any] = {"clusterName": cluster.id, "namespace": "training", "serviceAccount": "trainer"}
     made = life.driver.create("aws:eks/podIdentityAssociation:PodIdentityAssociation", "trainer", roleArn=first["arn"], **pod)
     life.made.append(made)
     assert life.driver.drift(made) == {}

@@ -27,10 +27,8 @@ TRUST = json.dumps(
 
 
 @pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    emulator = Emulator(tmp_path_factory.mktemp("aws"), region=REGION)
-    yield emulator.start().url
-    emulator.stop()
+def endpoint(emulator: Emulator) -> str:
+    return emulator.endpoint
 
 
 @pytest.fixture
@@ -148,7 +146,7 @@ def test_a_deletion_that_stays_refused_says_why(life: Life) -> None:
 def test_waiting_ends_when_the_engine_cancels(life: Life) -> None:
     vpc = life.of(VPC, "net", cidrBlock="10.0.0.0/16")
     life.of("aws:ec2/subnet:Subnet", "s", vpcId=vpc.id, cidrBlock="10.0.0.0/24")
-    threading.Timer(0.5, lambda: life.driver.stub.Cancel(provider_pb2.google_dot_protobuf_dot_empty__pb2.Empty())).start()
+    threading.Timer(0.5, life.driver.cancel).start()
     start = time.monotonic()
     with pytest.raises(grpc.RpcError) as error:
         life.driver.delete(vpc)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -15,15 +16,10 @@ ITSELF = {"protocol": "-1", "fromPort": 0, "toPort": 0, "self": True}
 
 
 @pytest.fixture(scope="module")
-def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
-    emulator = Emulator(tmp_path_factory.mktemp("aws"), region=REGION)
-    endpoint = emulator.start()
-    try:
-        with running_driver() as driver:
-            driver.configure(endpoint.url, defaultTags={"tags": {"Project": "trainyard"}})
-            yield Life(driver)
-    finally:
-        emulator.stop()
+def life(emulator: Emulator) -> Iterator[Life]:
+    with running_driver() as driver:
+        driver.configure(emulator.endpoint, defaultTags={"tags": {"Project": "trainyard"}})
+        yield Life(driver)
 
 
 @pytest.fixture
@@ -32,7 +28,7 @@ def vpc(life: Life) -> Iterator[Resource]:
     life.end()
 
 
-def subnet(life: Life, vpc: Resource, zone: str = "a", **more: object) -> Resource:
+def subnet(life: Life, vpc: Resource, zone: str = "a", **more: Any) -> Resource:
     block = f"10.0.{ord(zone) - ord('a')}.0/24"
     return life.of("aws:ec2/subnet:Subnet", f"net-{zone}", vpcId=vpc.id, cidrBlock=block, availabilityZone=f"{REGION}{zone}", **more)
 
@@ -96,7 +92,13 @@ def test_subnets_gateways_and_routes(life: Life, vpc: Resource) -> None:
 
 
 def test_security_groups_and_rules(life: Life, vpc: Resource) -> None:
-    ssh = {"protocol": "tcp", "fromPort": 22, "toPort": 22, "cidrBlocks": ["10.0.0.0/8", "192.168.0.0/16"], "description": "ssh"}
+    ssh: dict[str, Any] = {
+        "protocol": "tcp",
+        "fromPort": 22,
+        "toPort": 22,
+        "cidrBlocks": ["10.0.0.0/8", "192.168.0.0/16"],
+        "description": "ssh",
+    }
     life.of("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", "default", vpcId=vpc.id)
     life.of(
         "aws:ec2/securityGroup:SecurityGroup",
@@ -109,14 +111,21 @@ def test_security_groups_and_rules(life: Life, vpc: Resource) -> None:
     group = life.of("aws:ec2/securityGroup:SecurityGroup", "plain", vpcId=vpc.id, description="plain")
     assert group["egress"] == [], "a new group starts without AWS's rule that lets everything out"
     sources = ["10.0.0.0/8", "10.1.0.0/16"]
-    listed = {"type": "ingress", "securityGroupId": group.id, "protocol": "tcp", "fromPort": 443, "toPort": 443, "cidrBlocks": sources}
+    listed: dict[str, Any] = {
+        "type": "ingress",
+        "securityGroupId": group.id,
+        "protocol": "tcp",
+        "fromPort": 443,
+        "toPort": 443,
+        "cidrBlocks": sources,
+    }
     name = f"{group.id}_ingress_tcp_443_443_" + "_".join(sources)
     life.of("aws:ec2/securityGroupRule:SecurityGroupRule", "web", description="x", change={"description": "y"}, import_id=name, **listed)
-    itself = {"type": "egress", "securityGroupId": group.id, "protocol": "-1", "fromPort": 0, "toPort": 0, "self": True}
+    itself: dict[str, Any] = {"type": "egress", "securityGroupId": group.id, "protocol": "-1", "fromPort": 0, "toPort": 0, "self": True}
     life.of("aws:ec2/securityGroupRule:SecurityGroupRule", "self", import_id=f"{group.id}_egress_-1_0_0_self", **itself)
-    one = {"securityGroupId": group.id, "ipProtocol": "tcp", "fromPort": 80, "toPort": 80, "cidrIpv4": "0.0.0.0/0"}
+    one: dict[str, Any] = {"securityGroupId": group.id, "ipProtocol": "tcp", "fromPort": 80, "toPort": 80, "cidrIpv4": "0.0.0.0/0"}
     life.of("aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule", "out", description="web", change={"toPort": 81}, **one)
-    both = {"securityGroupId": group.id, "ipProtocol": "-1", "referencedSecurityGroupId": group.id}
+    both: dict[str, Any] = {"securityGroupId": group.id, "ipProtocol": "-1", "referencedSecurityGroupId": group.id}
     life.of("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule", "in", tags={"a": "b"}, **both)
 
 

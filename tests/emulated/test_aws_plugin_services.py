@@ -13,15 +13,10 @@ pytestmark = pytest.mark.emulated
 
 
 @pytest.fixture(scope="module")
-def driven(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
-    emulator = Emulator(tmp_path_factory.mktemp("aws"), region=REGION)
-    endpoint = emulator.start()
-    try:
-        with running_driver() as driver:
-            driver.configure(endpoint.url)
-            yield Life(driver)
-    finally:
-        emulator.stop()
+def driven(emulator: Emulator) -> Iterator[Life]:
+    with running_driver() as driver:
+        driver.configure(emulator.endpoint)
+        yield Life(driver)
 
 
 @pytest.fixture
@@ -94,19 +89,19 @@ def test_queue_and_events(life: Life) -> None:
         tags={"a": "b"},
         change={"messageRetentionSeconds": 600, "tags": {"a": "c"}},
     )
-    services = {"Principal": {"Service": ["events.amazonaws.com", "sqs.amazonaws.com"]}}
+    services: dict[str, Any] = {"Principal": {"Service": ["events.amazonaws.com", "sqs.amazonaws.com"]}}
     allowed = document("sqs:SendMessage", queue["arn"], **services)
     one = document("sqs:SendMessage", queue["arn"], Principal={"Service": "events.amazonaws.com"})
     life.of("aws:sqs/queuePolicy:QueuePolicy", "send", queueUrl=queue.id, policy=json.loads(allowed), change={"policy": one})
     pattern = json.dumps({"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]})
     rule = life.of("aws:cloudwatch/eventRule:EventRule", "spot", eventPattern=pattern, change={"description": "x"})
-    target = {"rule": rule.id, "arn": queue["arn"], "targetId": "queue"}
+    target: dict[str, Any] = {"rule": rule.id, "arn": queue["arn"], "targetId": "queue"}
     life.of("aws:cloudwatch/eventTarget:EventTarget", "spot", change={"input": "{}"}, import_id=f"{rule.id}/queue", **target)
 
 
 def test_lustre_with_its_link_to_s3(life: Life) -> None:
     (place, _), group = network(life)
-    shared = {"subnetIds": place.id, "securityGroupIds": [group.id], "storageCapacity": 1200}
+    shared: dict[str, Any] = {"subnetIds": place.id, "securityGroupIds": [group.id], "storageCapacity": 1200}
     system = life.of(
         "aws:fsx/lustreFileSystem:LustreFileSystem",
         "data",
@@ -126,7 +121,7 @@ def test_lustre_with_its_link_to_s3(life: Life) -> None:
     )
     assert life.driver.plan(scratch, **{**shared, "deploymentType": "SCRATCH_1"}).replaces == ["deploymentType"]
     bucket = life.of("aws:s3/bucket:Bucket", "Data", tags={"a": "b"}, change={"tags": {"c": "d"}})
-    both = {"autoImportPolicy": {"events": ["NEW", "CHANGED"]}, "autoExportPolicy": {"events": ["NEW"]}}
+    both: dict[str, Any] = {"autoImportPolicy": {"events": ["NEW", "CHANGED"]}, "autoExportPolicy": {"events": ["NEW"]}}
     life.of(
         "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation",
         "data",
@@ -149,7 +144,7 @@ def test_efs(life: Life) -> None:
         throughputMode="elastic",
         change={"throughputMode": "bursting"},
     )
-    target = {"fileSystemId": system.id, "subnetId": place.id, "securityGroups": [group.id]}
+    target: dict[str, Any] = {"fileSystemId": system.id, "subnetId": place.id, "securityGroups": [group.id]}
     life.of("aws:efs/mountTarget:MountTarget", "home-a", **target)
     life.of("aws:efs/mountTarget:MountTarget", "home-b", fileSystemId=system.id, subnetId=other.id)
     point = life.of(
@@ -167,7 +162,7 @@ def test_efs(life: Life) -> None:
 def test_bucket_and_its_settings(life: Life) -> None:
     bucket = life.of("aws:s3/bucket:Bucket", "Checkpoints", tags={"a": "b"})
     on, off = {"status": "Enabled"}, {"status": "Suspended"}
-    name = {"bucket": bucket.id}
+    name: dict[str, Any] = {"bucket": bucket.id}
     life.of("aws:s3/bucketVersioning:BucketVersioning", "b", versioningConfiguration=on, change={"versioningConfiguration": off}, **name)
     kms = [{"applyServerSideEncryptionByDefault": {"sseAlgorithm": "aws:kms"}, "bucketKeyEnabled": True}]
     plain = [{"applyServerSideEncryptionByDefault": {"sseAlgorithm": "AES256"}}]
@@ -177,9 +172,9 @@ def test_bucket_and_its_settings(life: Life) -> None:
     short = {"id": "old", "status": "Enabled", "filter": {"prefix": "a/"}, "expiration": {"days": 3}}
     lifecycle = "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"
     life.of(lifecycle, "b", rules=[old], change={"rules": [short]}, **name)
-    blocks = dict.fromkeys(("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets"), True)
+    blocks: dict[str, Any] = dict.fromkeys(("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets"), True)
     life.of("aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock", "b", change={"ignorePublicAcls": False}, **blocks, **name)
-    plainly = {"Principal": "*", "Effect": "Deny", "Condition": {"Bool": {"aws:SecureTransport": "false"}}}
+    plainly: dict[str, Any] = {"Principal": "*", "Effect": "Deny", "Condition": {"Bool": {"aws:SecureTransport": "false"}}}
     life.of("aws:s3/bucketPolicy:BucketPolicy", "b", policy=document("s3:*", f"{bucket['arn']}/*", **plainly), **name)
     owner, writer = {"objectOwnership": "BucketOwnerEnforced"}, {"objectOwnership": "ObjectWriter"}
     life.of("aws:s3/bucketOwnershipControls:BucketOwnershipControls", "b", rule=owner, change={"rule": writer}, **name)

@@ -25,7 +25,7 @@ CLUSTER = "aws:eks/cluster:Cluster"
 
 
 def checked(token: str, news: dict[str, Any], **declared: Any) -> tuple[dict[str, Any], list[Failure]]:
-    about = {"name": "thing", "region": "us-west-2", "seed": b"1"} | declared
+    about: dict[str, Any] = {"name": "thing", "region": "us-west-2", "seed": b"1"} | declared
     return check(TABLE[token], schema_of(token), Declared(news=news, **about))
 
 

@@ -106,8 +106,8 @@ def test_every_sent_property_has_a_parameter(row: Row) -> None:
     for name, prop in row.props.items():
         if call is not None and prop.param != "" and not prop.write_only:
             assert shape_of(operation(row, call.op).input_shape, call, name, prop) is not None, f"{call.op} takes no {name}"
-    for update in row.updates:
-        for name in update.takes or () if isinstance(update, Call) else ():
+    for update in (update for update in row.updates if isinstance(update, Call)):
+        for name in update.takes or ():
             prop = row.props[name]
             shape = shape_of(operation(row, update.op).input_shape, update, name, None if prop.param == "" else prop)
             assert shape is not None, f"{update.op} takes no {name}"
