@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +23,7 @@ from local.paths import cache_dir
 
 # Raise it when the file's form or what goes into it changes.
 _FORMAT: Final = 5
+_DAY_SECONDS: Final = 86400.0
 
 Kind = Mapping[str, Any]
 """A type: {"t": "string" | "integer" | "number" | "boolean" | "any"}, {"t": "list" | "map", "of": Kind}, or {"t": "object",
@@ -101,8 +103,16 @@ def _generate(path: Path) -> None:
         if done.returncode:
             raise LocalStackError(f"the schema of the installed pulumi-aws could not be read:\n{done.stderr.strip()[-2000:]}")
         Path(temporary).rename(path)
+        _forget_others(path)
     finally:
         Path(temporary).unlink(missing_ok=True)
+
+
+def _forget_others(path: Path) -> None:
+    """Remove what earlier versions left, but nothing that another copy may just be reading."""
+    for other in path.parent.glob("*.json"):
+        if other != path and time.time() - other.stat().st_mtime > _DAY_SECONDS:
+            other.unlink(missing_ok=True)
 
 
 @cache
