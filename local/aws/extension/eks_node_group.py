@@ -16,7 +16,7 @@ from local.aws.extension.eks_error import bad_parameter, bad_request, in_use, no
 from local.aws.extension.eks_lookup import cluster_of, role_of, subnets_of
 from local.aws.extension.eks_node_group_shape import check_scaling, check_shape, instance_types, template_of, template_reference
 from local.aws.extension.eks_update import updated
-from local.aws.extension.hooks import Call, Params, add_operations
+from local.aws.extension.hooks import Call, Params, add_guards, add_operations
 from local.aws.extension.launch import check_launch
 from local.aws.extension.store import store_of
 
@@ -190,8 +190,14 @@ def delete(call: Call, given: Params) -> Params:
     return {"nodegroup": described(node_group) | {"status": "DELETING"}}
 
 
+def check_cluster(call: Call, given: Params) -> None:
+    """What ListNodegroups refuses: a cluster that is not there."""
+    cluster_of(call, given["clusterName"])
+
+
 def install() -> None:
     """Answer EKS's operations on node groups."""
+    add_guards(EKSResponse, {"list_nodegroups": check_cluster})
     add_operations(
         EKSResponse,
         {

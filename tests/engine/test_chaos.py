@@ -1,0 +1,175 @@
+"""Kills `pulumi up` at random moments, and proves that `make recover`, `make up` always ends well: a clean stack, then nothing left over.
+
+CI runs three kills with a fixed seed, on the AWS half of the platform. The whole proof is twenty, four of them on the whole platform with
+its cluster:
+
+    TRAINYARD_CHAOS_KILLS=20 .venv/bin/python -m pytest tests/engine/test_chaos.py -s
+
+Who dies (the CLI, a plug-in, the language host, the program) and when (uniformly over the time of a clean run) is drawn from
+TRAINYARD_CHAOS_SEED. Every kill is a row of the table that is printed at the end and kept in build/chaos.md.
+"""
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from local.aws.emulator import Emulator
+from local.paths import REPOSITORY
+from local.progress import Progress
+from local.toolchain.selection import choose
+from local.toolchain.tools import ENGINE, ensure
+from tests.engine.chaos_kill import Kill, draw, run_and_kill
+from tests.engine.chaos_report import Cycle, Report
+from tests.engine.chaos_search import not_found_again
+from tests.engine.chaos_stack import Ground, aws_ground, whole_ground
+from trainyard.recover import recover_stack
+from trainyard.recovery.deployment import Deployment
+
+pytestmark = pytest.mark.engine
+
+KILLS = int(os.environ.get("TRAINYARD_CHAOS_KILLS", "3"))
+SEED = int(os.environ.get("TRAINYARD_CHAOS_SEED", "20"))
+# A kill of the whole platform takes minutes, so there are fewer.
+WHOLE_KILLS = KILLS // 5
+AWS_TARGETS = ("cli", "aws plug-in", "cli", "language host", "aws plug-in", "program", "eks plug-in")
+WHOLE_TARGETS = ("kubernetes plug-in", "cli", "kubernetes plug-in", "cli", "aws plug-in")
+MOST_MISSES = 5
+"""How many runs in a row may end before their kill comes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clean:
+    """What a run that nobody kills is like."""
+
+    ground: Ground
+    seconds: float
+    lost: list[str]
+    """Resources that a recovery would not find."""
+
+
+@pytest.fixture(scope="module")
+def engine() -> None:
+    """The tools, and the stand-ins in use: genuine plug-ins have ways of their own."""
+    with tempfile.TemporaryDirectory() as folder:
+        ensure([ENGINE], Progress(Path(folder) / "build.log", total=0))
+    for name in ("pulumi-resource-aws", "pulumi-resource-eks"):
+        if choose(name).source != "stand-in":
+            pytest.skip(f"{name} is installed, so the stand-in is not used")
+
+
+@pytest.fixture(scope="module")
+def aws_half(engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clean]:
+    folder = tmp_path_factory.mktemp("chaos")
+    emulator = Emulator(folder / "aws")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRAINYARD_STATE", str(folder / "state"))
+        try:
+            yield run_clean(aws_ground(folder, emulator))
+        finally:
+            emulator.stop()
+
+
+@pytest.fixture(scope="module")
+def whole(engine: None) -> Iterator[Clean]:
+    if os.geteuid():
+        pytest.skip("the local stack's node needs root")
+    # Paths of sockets below it have to be short.
+    folder = Path(tempfile.mkdtemp(prefix="chaos-"))
+    ground = None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRAINYARD_STATE", str(folder))
+        try:
+            ground = whole_ground(folder)
+            yield run_clean(ground)
+        finally:
+            if ground and ground.session.below:
+                ground.session.below.destroy()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def report() -> Iterator[Report]:
+    report = Report(seed=SEED)
+    yield report
+    print(f"\n{report.table()}")
+
+
+def test_whatever_a_stack_makes_in_aws_would_be_found_again(aws_half: Clean) -> None:
+    assert aws_half.lost == []
+
+
+@pytest.mark.parametrize("kill", draw(SEED, KILLS - WHOLE_KILLS, AWS_TARGETS), ids=str)
+def test_a_killed_up_is_recovered_and_leaves_nothing(aws_half: Clean, report: Report, kill: Kill) -> None:
+    kill_and_recover(aws_half, report, kill)
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("kill", draw(SEED, WHOLE_KILLS, WHOLE_TARGETS), ids=str)
+def test_a_killed_up_of_the_whole_platform_is_recovered_too(whole: Clean, report: Report, kill: Kill) -> None:
+    assert whole.lost == []
+    kill_and_recover(whole, report, kill)
+
+
+def run_clean(ground: Ground) -> Clean:
+    """Run what gets killed to its end, once; then away with it."""
+    ground.stack.init()
+    started = time.monotonic()
+    ground.run_whole()
+    seconds = time.monotonic() - started
+    lost = not_found_again(ground)
+    ground.stack.destroy()
+    assert ground.left() == set()
+    return Clean(ground=ground, seconds=seconds, lost=lost)
+
+
+def kill_and_recover(clean: Clean, report: Report, kill: Kill) -> None:
+    """One row of the table."""
+    cycle = killed_run(clean, kill)
+    report.cycles.append(cycle)
+    try:
+        recover_and_check(clean.ground, cycle)
+    finally:
+        report.write(REPOSITORY / "build" / "chaos.md")
+
+
+def killed_run(clean: Clean, kill: Kill) -> Cycle:
+    """Start `up` and kill it. A run that was done before its moment is undone and tried again, a little earlier."""
+    ground = clean.ground
+    for _ in range(MOST_MISSES):
+        ground.stack.init()
+        folder, log = ground.stack.project.folder, ground.session.progress.log
+        killed = run_and_kill(ground.argv(), kill, clean.seconds, cwd=folder, env=ground.environment, log=log)
+        assert killed.lingering == {}, f"these outlived the {kill.target}: {killed.lingering}"
+        if killed.happened:
+            state = Deployment(ground.stack.export())
+            return Cycle(kill=kill, killed=killed, resources=len(state.resources), begun=len(state.begun()))
+        ground.stack.destroy()
+        kill = Kill(target=kill.target, part=kill.part * 0.8)
+    raise AssertionError(f"no run lasted until its {kill.target} was to be killed")
+
+
+def recover_and_check(ground: Ground, cycle: Cycle) -> None:
+    """The documented way back, and what has to be true after it."""
+    said = StringIO()
+    with cycle.timed("recover"):
+        recover_stack(ground.session, ground.stack, Console(file=said, width=200))
+    cycle.said = said.getvalue()
+    assert "not decided" not in cycle.said, cycle.said
+    with cycle.timed("up"):
+        summary = ground.stack.up()
+    assert summary.errors == []
+    again = ground.stack.preview()
+    assert again.changed == 0, again.text()
+    cycle.done = len(Deployment(ground.stack.export()).resources)
+    with cycle.timed("destroy"):
+        ground.stack.destroy()
+    assert ground.left() == set(), f"left behind by {cycle.kill}; recover had said:\n{cycle.said}"
+    cycle.clean = True
