@@ -10,6 +10,7 @@ from rich.table import Table
 
 from local.errors import LocalStackError
 from local.paths import REPOSITORY, state_dir
+from local.plugins.aws.schema import provider_inputs
 from local.progress import Progress
 from local.stack import LocalStack
 from local.toolchain.environments import training_environment
@@ -35,6 +36,8 @@ def setup(progress: Progress) -> None:
     ensure_packages(NODE_PACKAGES)
     ensure([ENGINE, CLUSTER, CONTROLLERS, CHARTS], progress)
     training_environment(progress)
+    with progress.step("schema of the aws stand-in"):
+        provider_inputs()
 
 
 def up(stack: str, progress: Progress, console: Console) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 _KINDS = ("resourcePreEvent", "resOutputsEvent", "resOpFailedEvent", "diagnosticEvent", "policyEvent", "summaryEvent")
+_STACK_TYPE = "pulumi:pulumi:Stack"
 # Steps that leave a resource as it is, or only read it.
 _QUIET = frozenset({"same", "read", "read-replacement", "refresh", "discard"})
 
@@ -31,6 +32,8 @@ class Summary:
     errors: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
+    outputs_change: bool = True
+    """Whether the stack's outputs are, as far as the engine has told, others than before. A secret one is compared by its cipher."""
     touched: int = 0
     """Resources that the engine has started on so far, for progress."""
 
@@ -51,12 +54,19 @@ class Summary:
         detail = event[kind]
         if kind == "resourcePreEvent":
             self.touched += 1
+        elif kind == "resOutputsEvent":
+            self._outputs(detail["metadata"])
         elif kind == "summaryEvent":
             self.changes = Counter({str(operation): int(count) for operation, count in (detail.get("resourceChanges") or {}).items()})
         elif kind == "diagnosticEvent":
             self._diagnostic(detail)
         elif kind == "policyEvent":
             self._policy(detail)
+
+    def _outputs(self, step: Mapping[str, Any]) -> None:
+        if step.get("type") == _STACK_TYPE:
+            old, new = ((step.get(side) or {}).get("outputs") for side in ("old", "new"))
+            self.outputs_change = old != new
 
     def _diagnostic(self, detail: Mapping[str, Any]) -> None:
         if detail.get("ephemeral"):

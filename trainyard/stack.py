@@ -34,8 +34,10 @@ class Stack:
         return self._run(["preview", *self._policies(), *flags], on_progress, output)
 
     def up(self, on_progress: Progress | None = None) -> Summary:
-        """Preview, so that nothing is made where a rule refuses anything, then update."""
-        self.preview(on_progress)
+        """Preview, so that nothing is made where a rule refuses anything, then update unless the preview found nothing to do."""
+        planned = self.preview(on_progress)
+        if not planned.changed and not planned.outputs_change:
+            return planned
         return self._run(["up", "--yes", "--skip-preview", *self._policies()], on_progress)
 
     def refresh(self, on_progress: Progress | None = None) -> Summary:
