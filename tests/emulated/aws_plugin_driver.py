@@ -1,7 +1,7 @@
 """Speaks the engine's side of the protocol to the stand-in aws plug-in: what one resource goes through, step by step."""
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -223,7 +223,7 @@ SERVICES = ("ec2", "eks", "iam", "sts", "sqs", "events", "logs", "fsx", "efs", "
 
 
 @contextmanager
-def running_driver() -> Iterator[Driver]:
+def running_driver() -> Generator[Driver]:
     """A plug-in in this process behind a real gRPC channel."""
     server = grpc.server(ThreadPoolExecutor(max_workers=8))
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(AwsProvider(), server)

@@ -50,7 +50,7 @@ def client(endpoint: str, service: str) -> Any:
 
 
 def details(error: pytest.ExceptionInfo[grpc.RpcError]) -> str:
-    return error.value.details()  # ty: ignore[unresolved-attribute]
+    return error.value.details()  # ty: ignore[missing-attribute]
 
 
 def test_a_refusal_names_the_call_the_code_and_the_property(driver: Driver) -> None:
