@@ -58,6 +58,8 @@ def preview(stack: str, progress: Progress, console: Console) -> None:
     for project, summary, text in _previews(session, ("--diff",)):
         console.print(text, markup=False)
         console.print(f"{project}: {summary.text()}", style="bold")
+        if summary.charts:
+            console.print(f"Helm renders these charts on the cluster, so no preview shows their objects: {', '.join(summary.charts)}")
     _stop_if_alone(session)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 _KINDS = ("resourcePreEvent", "resOutputsEvent", "resOpFailedEvent", "diagnosticEvent", "policyEvent", "summaryEvent")
+_RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
 _STACK_TYPE = "pulumi:pulumi:Stack"
 # Steps that leave a resource as it is, or only read it.
 _QUIET = frozenset({"same", "read", "read-replacement", "refresh", "discard"})
@@ -34,6 +35,8 @@ class Summary:
     violations: list[Violation] = field(default_factory=list)
     outputs_change: bool = True
     """Whether the stack's outputs are, as far as the engine has told, others than before. A secret one is compared by its cipher."""
+    charts: list[str] = field(default_factory=list)
+    """Names of Helm releases that change: their objects are rendered on the cluster, so no preview shows them."""
     touched: int = 0
     """Resources that the engine has started on so far, for progress."""
 
@@ -54,14 +57,20 @@ class Summary:
         detail = event[kind]
         if kind == "resourcePreEvent":
             self.touched += 1
+            self._chart(detail.get("metadata") or {})
         elif kind == "resOutputsEvent":
-            self._outputs(detail["metadata"])
+            self._outputs(detail.get("metadata") or {})
         elif kind == "summaryEvent":
             self.changes = Counter({str(operation): int(count) for operation, count in (detail.get("resourceChanges") or {}).items()})
         elif kind == "diagnosticEvent":
             self._diagnostic(detail)
         elif kind == "policyEvent":
             self._policy(detail)
+
+    def _chart(self, step: Mapping[str, Any]) -> None:
+        name = resource_name(step.get("urn", ""))
+        if step.get("type") == _RELEASE_TYPE and step.get("op") not in _QUIET and name not in self.charts:
+            self.charts.append(name)
 
     def _outputs(self, step: Mapping[str, Any]) -> None:
         if step.get("type") == _STACK_TYPE:

@@ -9,6 +9,9 @@ def plan_markdown(stack: str, summaries: Mapping[str, Summary]) -> str:
     """What a change does to each project, and what the policy pack says of it."""
     lines = [f"### Plan of stack `{stack}`", "", "| project | changes |", "|---|---|"]
     lines += [f"| {project} | {summary.text()} |" for project, summary in summaries.items()]
+    charts = [chart for summary in summaries.values() for chart in summary.charts]
+    if charts:
+        lines += ["", f"Helm renders these charts on the cluster, so no plan shows their objects: {', '.join(charts)}"]
     lines += ["", "#### Policy", ""]
     violations = [violation for summary in summaries.values() for violation in summary.violations]
     if not violations:

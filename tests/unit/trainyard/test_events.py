@@ -104,3 +104,30 @@ def test_a_line_that_a_killed_engine_cut_short_hides_no_other(tmp_path: Path):
 
 def test_no_log_yet_is_no_events(tmp_path: Path):
     assert read_events(tmp_path / "absent.json", 7) == ([], 7)
+
+
+def stack_outputs(old: dict | None, new: dict | None) -> dict:
+    sides = {"old": None if old is None else {"outputs": old}, "new": None if new is None else {"outputs": new}}
+    return {"resOutputsEvent": {"metadata": {"type": "pulumi:pulumi:Stack", "op": "same", "urn": STACK, **sides}}}
+
+
+@pytest.mark.parametrize(
+    ("events", "changes"),
+    [
+        ([stack_outputs({"a": 1}, {"a": 1})], False),
+        ([stack_outputs({"a": 1}, {"a": 2})], True),
+        ([stack_outputs({"a": 1}, {"a": 1, "b": 1})], True),
+        ([stack_outputs(None, {"a": 1})], True),
+        # A run that told nothing of the outputs must not be taken for one that leaves them alone.
+        ([], True),
+    ],
+)
+def test_an_output_that_moved_is_a_reason_to_update(events: list[dict], changes: bool):
+    assert summed(*events).outputs_change is changes
+
+
+def test_charts_that_change_are_named_since_no_preview_shows_their_objects():
+    release = {"type": "kubernetes:helm.sh/v3:Release", "urn": "urn:pulumi:dev::trainyard::kubernetes:helm.sh/v3:Release::volcano"}
+    events = [{"resourcePreEvent": {"metadata": {**release, "op": op}}} for op in ("create", "create")]
+    assert summed(*events).charts == ["volcano"]
+    assert summed({"resourcePreEvent": {"metadata": {**release, "op": "same"}}}).charts == []
