@@ -21,6 +21,10 @@ from infra.component import child_options, token
 LUSTRE_DRIVER = "fsx.csi.aws.com"
 EFS_DRIVER = "efs.csi.aws.com"
 
+# A claim gets the whole volume that it names. The size it asks for is fixed: Kubernetes refuses to change it where no class made the
+# volume, so a claim that asked for the capacity would stop the file system from growing.
+_CLAIM_REQUEST = {"storage": "1Gi"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class StaticVolumeArgs:
@@ -53,12 +57,11 @@ class StaticVolume(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: StaticVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(token("storage", "StaticVolume"), name, {"claim": args.claim, "driver": args.driver}, opts)
-        size = {"storage": f"{args.capacity_gib}Gi"}
         volume = PersistentVolume(
             name,
             metadata=ObjectMetaArgs(name=f"{args.namespace_name}-{args.claim}", labels=labels.object_labels(args.claim)),
             spec=PersistentVolumeSpecArgs(
-                capacity=size,
+                capacity={"storage": f"{args.capacity_gib}Gi"},
                 access_modes=["ReadWriteMany"],
                 persistent_volume_reclaim_policy="Retain",
                 storage_class_name="",
@@ -77,7 +80,7 @@ class StaticVolume(pulumi.ComponentResource):
                 access_modes=["ReadWriteMany"],
                 storage_class_name="",
                 volume_name=volume.metadata.name,
-                resources=VolumeResourceRequirementsArgs(requests=size),
+                resources=VolumeResourceRequirementsArgs(requests=_CLAIM_REQUEST),
             ),
             # A claim that a running pod mounts is not deleted before the pod: the namespace takes both.
             opts=child_options(self, deleted_with=args.namespace),

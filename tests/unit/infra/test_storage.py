@@ -105,6 +105,7 @@ def test_a_claim_takes_its_volume_and_goes_with_its_namespace():
     recording = platform()
     claim = recording.one(CLAIM, "trainyard-volumes-checkpoints")
     assert claim.inputs["spec"]["volumeName"] == "training-checkpoints"
+    assert claim.inputs["spec"]["resources"] == {"requests": {"storage": "1Gi"}}, "a static claim cannot be resized when the volume grows"
     assert claim.inputs["metadata"]["namespace"] == "training"
     assert claim.deleted_with == recording.one("kubernetes:core/v1:Namespace", "trainyard-jobs").urn
 
