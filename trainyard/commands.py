@@ -55,12 +55,14 @@ def down(stack: str, progress: Progress, console: Console) -> None:
 def preview(stack: str, progress: Progress, console: Console) -> None:
     """Print the engine's own preview of both projects. The jobs can be previewed once there is a platform."""
     session = open_session(stack, progress, start=False)
-    for project, summary, text in _previews(session, ("--diff",)):
-        console.print(text, markup=False)
-        console.print(f"{project}: {summary.text()}", style="bold")
-        if summary.charts:
-            console.print(f"Helm renders these charts on the cluster, so no preview shows their objects: {', '.join(summary.charts)}")
-    _stop_if_alone(session)
+    try:
+        for project, summary, text in _previews(session, ("--diff",)):
+            console.print(text, markup=False, soft_wrap=True)
+            console.print(f"{project}: {summary.text()}", style="bold")
+            if summary.charts:
+                console.print(f"Helm renders these charts on the cluster, so no preview shows their objects: {', '.join(summary.charts)}")
+    finally:
+        _stop_if_alone(session)
 
 
 def plan(stack: str, progress: Progress, console: Console) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 _KINDS = ("resourcePreEvent", "resOutputsEvent", "resOpFailedEvent", "diagnosticEvent", "policyEvent", "summaryEvent")
 _RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
+# The engine's last word on a program that has already said what is wrong.
+_PROGRAM_ENDED = "an unhandled error occurred: "
 _STACK_TYPE = "pulumi:pulumi:Stack"
 # Steps that leave a resource as it is, or only read it.
 _QUIET = frozenset({"same", "read", "read-replacement", "refresh", "discard"})
@@ -83,6 +85,8 @@ class Summary:
         where = resource_name(detail.get("urn", ""))
         text = plain_text(detail.get("message", "")).strip()
         line = f"{where}: {text}" if where else text
+        if detail.get("severity") == "error" and line.startswith(_PROGRAM_ENDED) and self.errors:
+            return
         if detail.get("severity") == "error" and line not in self.errors:
             self.errors.append(line)
         elif detail.get("severity") == "warning" and line not in self.warnings:

@@ -110,7 +110,8 @@ def _bucket(account: Account, wanted: Wanted) -> Iterator[Found]:
 def _lustre(account: Account, wanted: Wanted) -> Iterator[Found]:
     for item in account.every("fsx", "describe_file_systems", "FileSystems"):
         if item["FileSystemType"] == "LUSTRE" and item["Lifecycle"] != "DELETING":
-            same = {"subnetIds": item["SubnetIds"]}
+            # Lustre has one subnet; the plug-in's property is a single id in spite of its name.
+            same = {"subnetIds": item["SubnetIds"][0]}
             yield Found(id=item["FileSystemId"], inputs=same, tags=tags_of(item.get("Tags")), condition=item["Lifecycle"])
 
 

@@ -131,3 +131,11 @@ def test_charts_that_change_are_named_since_no_preview_shows_their_objects():
     events = [{"resourcePreEvent": {"metadata": {**release, "op": op}}} for op in ("create", "create")]
     assert summed(*events).charts == ["volcano"]
     assert summed({"resourcePreEvent": {"metadata": {**release, "op": "same"}}}).charts == []
+
+
+def test_the_engines_word_on_an_ended_program_is_told_only_where_nothing_else_was():
+    said, ended = (
+        {"diagnosticEvent": {"urn": "", "severity": "error", "message": text}} for text in ("wrong", "an unhandled error occurred: x")
+    )
+    assert summed(said, ended).errors == ["wrong"]
+    assert summed(ended).errors == ["an unhandled error occurred: x"]
