@@ -6,7 +6,8 @@ from typing import Any
 
 from trainyard.recovery.wanted import Found, Wanted
 
-_SIGNATURE = "4dabf18193072939515e22adb298388d"  # marks a value that is not plain, such as a secret
+# How the engine writes a value that is not plain, and which kind of it a secret is.
+_SIGNATURE, _SECRET = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
 _PROVIDERS = "pulumi:providers:"
 _RELEASE = "kubernetes:helm.sh/v3:Release"
 
@@ -53,7 +54,8 @@ class Deployment:
         inputs = {**wanted.inputs, **{prop: value for prop, value in found.inputs.items() if wanted.has_made_up(prop)}}
         outputs = {name: value for name, value in inputs.items() if not name.startswith("__")} | dict(found.outputs)
         if wanted.kind == _RELEASE:
-            outputs["__inputs"] = inputs
+            # Its provider keeps them there, and takes nothing but a secret.
+            outputs["__inputs"] = {_SIGNATURE: _SECRET, "plaintext": json.dumps(inputs)}
         kept = [each for each in self.resources if not (each["urn"] == wanted.urn and each.get("pendingReplacement"))]
         for each in kept:
             if each["urn"] == wanted.urn:

@@ -60,7 +60,9 @@ def test_a_release_keeps_its_inputs_where_its_provider_looks_for_them():
     release = resource(RELEASE, "volcano", inputs={"name": "volcano", "namespace": "volcano-system"})
     state = Deployment(export([], [operation("creating", release)]))
     state.adopt(state.begun()[0], Found(id="volcano-system/volcano", condition="deployed"))
-    assert state.resources[0]["outputs"]["__inputs"] == release["inputs"]
+    kept = state.resources[0]["outputs"]["__inputs"]
+    assert kept["4dabf18193072939515e22adb298388d"] == "1b47061264138c4ac30d75fd1eb44270", "the provider ends at anything but a secret"
+    assert json.loads(kept["plaintext"]) == release["inputs"]
 
 
 def test_outputs_that_only_the_cluster_tells_are_kept():
