@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,35 +59,37 @@ def draw(seed: int, count: int, targets: Sequence[str]) -> list[Kill]:
     return [Kill(target=target, part=chance.uniform(0.0, 0.97)) for target in order]
 
 
-def run_and_kill(argv: Sequence[str], kill: Kill, clean_seconds: float, *, cwd: Path, env: Mapping[str, str], log: Path) -> Killed:
-    """Start `argv`, kill the target with SIGKILL at its moment, and wait for the end of the run."""
+def run_and_kill(
+    argv: Sequence[str], target: str, is_time: Callable[[float], bool], *, cwd: Path, env: Mapping[str, str], log: Path
+) -> Killed:
+    """Start `argv`, kill the target with SIGKILL once `is_time(seconds since the start)`, and wait for the end of the run."""
     run = uuid.uuid4().hex
     started = time.monotonic()
     with log.open("ab") as output:
         process = subprocess.Popen(
             list(argv), cwd=cwd, env={**env, _MARK: run}, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
         )
-    happened = _strike(process, kill, started + kill.part * clean_seconds, run)
+    happened = _strike(process, target, lambda: is_time(time.monotonic() - started), run)
     seconds = time.monotonic() - started
     status = process.wait(_END_SECONDS)
     time.sleep(LINGER_SECONDS)
     return Killed(happened=happened, seconds=seconds, status=status, lingering=_processes(run))
 
 
-def _strike(process: subprocess.Popen[bytes], kill: Kill, moment: float, run: str) -> bool:
+def _strike(process: subprocess.Popen[bytes], target: str, is_time: Callable[[], bool], run: str) -> bool:
     while process.poll() is None:
-        if time.monotonic() >= moment:
-            for pid in _victims(process, kill, run):
+        if is_time():
+            for pid in _victims(process, target, run):
                 os.kill(pid, signal.SIGKILL)
                 return True
         time.sleep(_POLL_SECONDS)
     return False
 
 
-def _victims(process: subprocess.Popen[bytes], kill: Kill, run: str) -> list[int]:
-    if kill.target == CLI:
+def _victims(process: subprocess.Popen[bytes], target: str, run: str) -> list[int]:
+    if target == CLI:
         return [process.pid]
-    words = TARGETS[kill.target]
+    words = TARGETS[target]
     found = []
     for pid, line in _processes(run).items():
         if all((word[1:] not in line) if word.startswith("!") else (word in line) for word in words):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.engine.chaos_kill import Kill, Killed
+from trainyard.recovery.deployment import Deployment
 
 
 @dataclass(kw_only=True)
@@ -25,6 +26,12 @@ class Cycle:
     done: int = 0
     """Resources in the state after the recovery's `up`."""
     clean: bool = False
+
+    @classmethod
+    def of(cls, kill: Kill, killed: Killed, exported: str) -> "Cycle":
+        """With what the state knows after the kill."""
+        state = Deployment(exported)
+        return cls(kill=kill, killed=killed, resources=len(state.resources), begun=len(state.begun()))
 
     @contextmanager
     def timed(self, step: str) -> Generator[None]:

@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -26,7 +26,8 @@ from local.paths import REPOSITORY
 from local.progress import Progress
 from local.toolchain.selection import choose
 from local.toolchain.tools import ENGINE, ensure
-from tests.engine.chaos_kill import Kill, draw, run_and_kill
+from tests.engine.chaos_kill import Kill, Killed, draw, run_and_kill
+from tests.engine.chaos_moment import held
 from tests.engine.chaos_report import Cycle, Report
 from tests.engine.chaos_search import not_found_again
 from tests.engine.chaos_stack import Ground, aws_ground, whole_ground
@@ -41,6 +42,24 @@ SEED = int(os.environ.get("TRAINYARD_CHAOS_SEED", "20"))
 WHOLE_KILLS = KILLS // 5
 AWS_TARGETS = ("cli", "aws plug-in", "cli", "language host", "aws plug-in", "program", "eks plug-in")
 WHOLE_TARGETS = ("kubernetes plug-in", "cli", "kubernetes plug-in", "cli", "aws plug-in")
+WHOLE_PROOF = 20
+# Calls in whose middle somebody dies. For a killed plug-in the state knows nothing of them; and each has a difficulty of its own.
+MOMENTS = (
+    ("CreateVpc", "aws plug-in"),
+    ("CreateNatGateway", "cli"),
+    # Its attachment is a second call.
+    ("CreateInternetGateway", "aws plug-in"),
+    # Its tags are a second call.
+    ("CreateBucket", "aws plug-in"),
+    # It takes a while to become usable.
+    ("CreateCluster", "aws plug-in"),
+    # It has a made-up name, and a role can't be deleted with it.
+    ("PutRolePolicy", "aws plug-in"),
+    # It has neither id nor tags.
+    ("CreateRoute", "cli"),
+    # AWS refuses a second one.
+    ("CreateMountTarget", "aws plug-in"),
+)
 MOST_MISSES = 5
 """How many runs in a row may end before their kill comes."""
 
@@ -111,6 +130,20 @@ def test_a_killed_up_is_recovered_and_leaves_nothing(aws_half: Clean, report: Re
     kill_and_recover(aws_half, report, kill)
 
 
+@pytest.mark.parametrize(("operation", "target"), MOMENTS if KILLS >= WHOLE_PROOF else MOMENTS[:2])
+def test_what_was_made_and_never_answered_for_is_adopted(aws_half: Clean, report: Report, operation: str, target: str) -> None:
+    ground = aws_half.ground
+    ground.stack.init()
+    with held(ground.endpoint, operation) as moment:
+        killed = strike(ground, target, moment.has_come)
+    assert killed.happened, f"no run called {operation}"
+    moment.wait_until_made()
+    cycle = Cycle.of(Kill(target=f"{target} in {operation}", part=killed.seconds / aws_half.seconds), killed, ground.stack.export())
+    report.cycles.append(cycle)
+    recover_and_check(ground, report, cycle)
+    assert ": adopted: " in cycle.said, cycle.said
+
+
 @pytest.mark.cluster
 @pytest.mark.parametrize("kill", draw(SEED, WHOLE_KILLS, WHOLE_TARGETS), ids=str)
 def test_a_killed_up_of_the_whole_platform_is_recovered_too(whole: Clean, report: Report, kill: Kill) -> None:
@@ -134,10 +167,7 @@ def kill_and_recover(clean: Clean, report: Report, kill: Kill) -> None:
     """One row of the table."""
     cycle = killed_run(clean, kill)
     report.cycles.append(cycle)
-    try:
-        recover_and_check(clean.ground, cycle)
-    finally:
-        report.write(REPOSITORY / "build" / "chaos.md")
+    recover_and_check(clean.ground, report, cycle)
 
 
 def killed_run(clean: Clean, kill: Kill) -> Cycle:
@@ -145,19 +175,32 @@ def killed_run(clean: Clean, kill: Kill) -> Cycle:
     ground = clean.ground
     for _ in range(MOST_MISSES):
         ground.stack.init()
-        folder, log = ground.stack.project.folder, ground.session.progress.log
-        killed = run_and_kill(ground.argv(), kill, clean.seconds, cwd=folder, env=ground.environment, log=log)
-        assert killed.lingering == {}, f"these outlived the {kill.target}: {killed.lingering}"
+        moment = kill.part * clean.seconds
+        killed = strike(ground, kill.target, lambda seconds, moment=moment: seconds >= moment)
         if killed.happened:
-            state = Deployment(ground.stack.export())
-            return Cycle(kill=kill, killed=killed, resources=len(state.resources), begun=len(state.begun()))
+            return Cycle.of(kill, killed, ground.stack.export())
         ground.stack.destroy()
         kill = Kill(target=kill.target, part=kill.part * 0.8)
     raise AssertionError(f"no run lasted until its {kill.target} was to be killed")
 
 
-def recover_and_check(ground: Ground, cycle: Cycle) -> None:
+def strike(ground: Ground, target: str, is_time: Callable[[float], bool]) -> Killed:
+    """Run `up`, kill one of its processes, and see the others end."""
+    folder, log = ground.stack.project.folder, ground.session.progress.log
+    killed = run_and_kill(ground.argv(), target, is_time, cwd=folder, env=ground.environment, log=log)
+    assert killed.lingering == {}, f"these outlived the {target}: {killed.lingering}"
+    return killed
+
+
+def recover_and_check(ground: Ground, report: Report, cycle: Cycle) -> None:
     """The documented way back, and what has to be true after it."""
+    try:
+        _recover_and_check(ground, cycle)
+    finally:
+        report.write(REPOSITORY / "build" / "chaos.md")
+
+
+def _recover_and_check(ground: Ground, cycle: Cycle) -> None:
     said = StringIO()
     with cycle.timed("recover"):
         recover_stack(ground.session, ground.stack, Console(file=said, width=200))
