@@ -12,7 +12,7 @@ from rich.console import Console
 
 from local.account import prepare_account
 from local.aws.emulator import Emulator
-from local.aws.inventory import inventory
+from local.aws.inventory import emulator_session, inventory
 from local.paths import REPOSITORY
 from local.progress import Progress
 from local.toolchain.engine import engine_environment
@@ -38,6 +38,14 @@ class Ground:
     def left(self) -> frozenset[str]:
         """What a destroy left behind."""
         return holdings(self.session, self.endpoint) - self.before
+
+    def cut_short(self) -> list[str]:
+        """What AWS makes by more than one call and has only half of."""
+        ec2, iam = (emulator_session().client(service, endpoint_url=self.endpoint) for service in ("ec2", "iam"))
+        gateways = [each["InternetGatewayId"] for each in ec2.describe_internet_gateways()["InternetGateways"] if not each["Attachments"]]
+        profiles = [each["InstanceProfileName"] for each in iam.list_instance_profiles()["InstanceProfiles"] if not each["Roles"]]
+        untagged = [str(each) for each in inventory(self.endpoint) if each.kind == "s3 bucket" and not each.tags]
+        return [*gateways, *profiles, *untagged]
 
     @property
     def environment(self) -> Mapping[str, str]:

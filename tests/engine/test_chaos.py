@@ -211,6 +211,7 @@ def _recover_and_check(ground: Ground, cycle: Cycle) -> None:
     assert summary.errors == []
     again = ground.stack.preview()
     assert again.changed == 0, again.text()
+    assert ground.cut_short() == []
     cycle.done = len(Deployment(ground.stack.export()).resources)
     with cycle.timed("destroy"):
         ground.stack.destroy()

@@ -83,8 +83,8 @@ def live_inputs(run: Run, described: Described, *, importing: bool) -> dict[str,
 
 def _clearable(run: Run, name: str) -> bool:
     """AWS is silent about what it would tell: it was cleared. Numbers and flags always have a value, so silence says nothing."""
-    kind = run.schema.inputs[name]["t"]
-    return run.state.get(name) is not None and not run.row.props[name].computed and kind in ("string", "list", "map", "object")
+    prop, kind = run.row.props[name], run.schema.inputs[name]["t"]
+    return run.state.get(name) is not None and (prop.told or not prop.computed) and kind in ("string", "list", "map", "object")
 
 
 def _live_tags(run: Run, described: Described, inputs: dict[str, Any]) -> None:

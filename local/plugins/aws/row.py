@@ -28,6 +28,8 @@ class Prop:
     """Nested fields (dotted, below this property) of which a change needs a new resource."""
     computed: bool = False
     """AWS chooses a value where none is given, so its absence is no wish to clear it."""
+    told: bool = False
+    """AWS tells it whenever it is set, so its silence means that it is not, computed or not."""
     default: Any = None
     """Filled in where the program says nothing."""
     json: bool = False

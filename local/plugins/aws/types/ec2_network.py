@@ -136,7 +136,7 @@ INTERNET_GATEWAY = Row(
     read=Call(op="DescribeInternetGateways", by={"InternetGatewayIds": ["$id"]}, result="InternetGateways[0]"),
     delete=_delete_gateway,
     retry_delete=DEPENDENTS,
-    props={"vpcId": Prop(param="", computed=True, read="Attachments[0].VpcId")},
+    props={"vpcId": Prop(param="", computed=True, told=True, read="Attachments[0].VpcId")},
     updates=[Update(takes=("vpcId",), run=_attach, on_create=True)],
     outputs={"arn": ARN + "internet-gateway/{id}", "ownerId": "OwnerId"},
     tags=ec2_tags("internet-gateway"),
