@@ -1,11 +1,22 @@
 """The storage plug-ins of the node: one process per driver that stands in for a CSI driver of AWS."""
 
+from typing import Protocol
+
 from local.node import layout
-from local.node.api import KubernetesApi
+from local.node.api import ApiError, Json, KubernetesApi
 from local.node.spec import DaemonSpec, Probe
 
 DRIVERS = ("fsx.csi.aws.com", "efs.csi.aws.com")
 """Names under which volumes ask for them."""
+
+
+CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
+
+
+class Creator(Protocol):
+    """What is needed of `KubernetesApi`."""
+
+    def create(self, path: str, body: Json) -> Json: ...
 
 
 def csi_drivers(node_name: str, inside: layout.Layout) -> tuple[DaemonSpec, ...]:
@@ -23,6 +34,26 @@ def apply_csi_drivers(api: KubernetesApi) -> None:
             "spec": {"attachRequired": False, "volumeLifecycleModes": ["Persistent"]},
         }
         api.apply(f"/apis/storage.k8s.io/v1/csidrivers/{name}", body)
+
+
+def register_csi_node(cluster: Creator, node: Json) -> None:
+    """Say that the drivers run on a simulated `node` (as the API server gave it): without it no scheduler puts a pod with a claim there.
+
+    The object belongs to the node and goes with it. Raises ApiError.
+    """
+    name, uid = node["metadata"]["name"], node["metadata"].get("uid", "")
+    body = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": name, "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}]},
+        "spec": {"drivers": [{"name": driver, "nodeID": name, "topologyKeys": []} for driver in DRIVERS]},
+    }
+    try:
+        cluster.create(CSI_NODES, body)
+    except ApiError as error:
+        # The kubelet-like part of an earlier node of that name; it says the same.
+        if error.status != 409:
+            raise
 
 
 def _driver(name: str, node_name: str, inside: layout.Layout) -> DaemonSpec:

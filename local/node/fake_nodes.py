@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from local.errors import LocalStackError
 from local.node.api import Json, KubernetesApi
+from local.node.csi import register_csi_node
 
 FAKE_ANNOTATION = "kwok.x-k8s.io/node"
 """Nodes with this annotation, value `fake`, are kwok's."""
@@ -70,7 +71,7 @@ def add_fake_nodes(
     numbers = (number for number in range(len(existing) + count) if f"{stem}-{number}" not in existing)
     names = [f"{stem}-{number}" for number, _ in zip(numbers, range(count), strict=False)]
     for name in names:
-        api.create("/api/v1/nodes", fake_node(name, instance_type, labels, taints, capacity))
+        register_csi_node(api, api.create("/api/v1/nodes", fake_node(name, instance_type, labels, taints, capacity)))
     return names
 
 

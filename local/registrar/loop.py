@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from local.node.api import ApiError
+from local.node.csi import register_csi_node
 from local.registrar.instance import Instance
 from local.registrar.plan import INSTANCE_ANNOTATION, Json, Plan, plan
 
@@ -61,7 +62,7 @@ class Registrar:
     def _create(self, node: Json) -> None:
         name = node["metadata"]["name"]
         try:
-            self._cluster.create(NODES, node)
+            register_csi_node(self._cluster, self._cluster.create(NODES, node))
         except ApiError as error:
             # A Node of an earlier instance with the same address, on its way out: the next round finds the name free.
             if error.status != 409:

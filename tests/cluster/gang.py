@@ -5,7 +5,7 @@ from typing import Any
 from infra import catalogue, labels
 from infra.outputs import PoolOutput
 from local.node.api import KubernetesApi
-from local.node.fake_nodes import add_fake_nodes
+from local.node.fake_nodes import add_fake_nodes, remove_fake_nodes
 from workloads.job import Rendered, render
 from workloads.place import Platform
 from workloads.plan import plan_job
@@ -67,6 +67,13 @@ def submit(api: KubernetesApi, job: Rendered) -> None:
         "/api/v1/namespaces/training/configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(job.data)}
     )
     api.create(JOBS, {"apiVersion": manifest.api_version, "kind": manifest.object_kind, "metadata": metadata, "spec": dict(job.spec)})
+
+
+def remove(api: KubernetesApi, job: Rendered) -> None:
+    """Delete the job with its configuration, and the nodes it ran on."""
+    api.delete(f"{JOBS}/{job.name}")
+    api.delete(f"/api/v1/namespaces/training/configmaps/{job.name}")
+    remove_fake_nodes(api, TYPE)
 
 
 def pods_of(api: KubernetesApi, job: Rendered) -> list[dict[str, Any]]:
