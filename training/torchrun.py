@@ -50,11 +50,14 @@ def _leave(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def exit_code(codes: Sequence[int]) -> int:
-    """One code for several failed ranks: a refusal or failure of one outweighs the others' wish to be restarted."""
-    for code in (ExitCode.CONFIG, ExitCode.RESTART):
-        if all(rank_code == code for rank_code in codes):
-            return code
-    return ExitCode.FAILED
+    """One code for several failed ranks. A refused configuration is everyone's; a failure outweighs the wish to be restarted.
+
+    Ranks that the launcher ended because another had ended say nothing of their own.
+    """
+    own = [code for code in codes if code != -signal.SIGTERM]
+    if ExitCode.CONFIG in own:
+        return ExitCode.CONFIG
+    return ExitCode.RESTART if own and all(code == ExitCode.RESTART for code in own) else ExitCode.FAILED
 
 
 if __name__ == "__main__":

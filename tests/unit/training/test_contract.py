@@ -58,7 +58,13 @@ def test_recipes_are_valid_and_named_after_themselves(name: str) -> None:
         ([78], ExitCode.CONFIG),
         ([75, 1], ExitCode.FAILED),
         ([-9, 75], ExitCode.FAILED),
-        ([78, 1], ExitCode.FAILED),
+        # What one rank refuses, a restart would refuse again.
+        ([78, 1], ExitCode.CONFIG),
+        # The launcher ends the others once one has ended, at whatever they were.
+        ([78, -15], ExitCode.CONFIG),
+        ([75, -15], ExitCode.RESTART),
+        ([1, -15], ExitCode.FAILED),
+        ([-15], ExitCode.FAILED),
     ],
 )
 def test_one_code_speaks_for_several_ranks(codes: list[int], expected: ExitCode) -> None:
