@@ -1,5 +1,6 @@
 """One run of the engine that is killed: which of its processes dies, when, and whether the others follow."""
 
+import contextlib
 import os
 import random
 import signal
@@ -79,14 +80,18 @@ def run_and_kill(
 def _strike(process: subprocess.Popen[bytes], target: str, is_time: Callable[[], bool], run: str) -> bool:
     while process.poll() is None:
         if is_time():
-            for pid in _victims(process, target, run):
-                os.kill(pid, signal.SIGKILL)
+            victims = _victims(process, target, run)
+            for pid in victims:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            if victims:
                 return True
         time.sleep(_POLL_SECONDS)
     return False
 
 
 def _victims(process: subprocess.Popen[bytes], target: str, run: str) -> list[int]:
+    """Every process of the kind: a plug-in runs once for each of its providers."""
     if target == CLI:
         return [process.pid]
     words = TARGETS[target]

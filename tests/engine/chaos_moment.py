@@ -1,10 +1,11 @@
-"""The one moment that matters most, made to last: AWS has been asked to make something, and has not answered yet."""
+"""The moments that matter most: AWS has been asked to make something, and has not answered yet; Helm is in the middle of a release."""
 
 import json
 import time
 import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from tests.engine.pulumi_project import until
@@ -36,6 +37,23 @@ class Moment:
             for entry in entries
             if entry["operation"] == self._operation and entry["fault"] == "delay" and entry["time"] >= self._begun_at
         ]
+
+
+class Said:
+    """A while after the engine has said something."""
+
+    def __init__(self, log: Path, text: str, *, wait_seconds: float) -> None:
+        self._log, self._text, self._wait = log, text.encode(), wait_seconds
+        self._begun_at = log.stat().st_size if log.exists() else 0
+        self._seen: float | None = None
+
+    def has_come(self, seconds: float) -> bool:
+        """Whether it was said, and the time has passed."""
+        if self._seen is None:
+            with self._log.open("rb") as log:
+                log.seek(self._begun_at)
+                self._seen = seconds if self._text in log.read() else None
+        return self._seen is not None and seconds >= self._seen + self._wait
 
 
 @contextmanager

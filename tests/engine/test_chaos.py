@@ -27,7 +27,7 @@ from local.progress import Progress
 from local.toolchain.selection import choose
 from local.toolchain.tools import ENGINE, ensure
 from tests.engine.chaos_kill import Kill, Killed, draw, run_and_kill
-from tests.engine.chaos_moment import held
+from tests.engine.chaos_moment import Said, held
 from tests.engine.chaos_report import Cycle, Report
 from tests.engine.chaos_search import not_found_again
 from tests.engine.chaos_stack import Ground, aws_ground, whole_ground
@@ -60,6 +60,8 @@ MOMENTS = (
     # AWS refuses a second one.
     ("CreateMountTarget", "aws plug-in"),
 )
+# Releases that somebody dies in; both have objects that take a while.
+RELEASES = (("volcano", "kubernetes plug-in"), ("volcano", "cli"), ("karpenter", "kubernetes plug-in"))
 MOST_MISSES = 5
 """How many runs in a row may end before their kill comes."""
 
@@ -142,6 +144,20 @@ def test_what_was_made_and_never_answered_for_is_adopted(aws_half: Clean, report
     report.cycles.append(cycle)
     recover_and_check(ground, report, cycle)
     assert ": adopted: " in cycle.said, cycle.said
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(("release", "target"), RELEASES if KILLS >= WHOLE_PROOF else [])
+def test_a_helm_release_that_was_cut_short_is_made_anew(whole: Clean, report: Report, release: str, target: str) -> None:
+    ground = whole.ground
+    ground.stack.init()
+    # Helm writes its record first, then makes the objects and waits for them.
+    moment = Said(ground.session.progress.log, f"Release trainyard-{release} creating", wait_seconds=0.7)
+    killed = strike(ground, target, moment.has_come)
+    assert killed.happened, f"no run installed {release}"
+    cycle = Cycle.of(Kill(target=f"{target} in {release}", part=killed.seconds / whole.seconds), killed, ground.stack.export())
+    report.cycles.append(cycle)
+    recover_and_check(ground, report, cycle)
 
 
 @pytest.mark.cluster
