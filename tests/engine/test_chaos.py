@@ -1,7 +1,7 @@
 """Kills `pulumi up` at random moments, and proves that `make recover`, `make up` always ends well: a clean stack, then nothing left over.
 
-CI runs three kills with a fixed seed, on the AWS half of the platform. The whole proof is twenty, four of them on the whole platform with
-its cluster:
+CI runs three kills with a fixed seed, on the AWS half of the platform, and one in the middle of a call. The whole proof is twenty random ones,
+four of them on the whole platform with its cluster, and every moment of a list in which somebody dies on purpose:
 
     TRAINYARD_CHAOS_KILLS=20 .venv/bin/python -m pytest tests/engine/test_chaos.py -s
 
@@ -132,7 +132,7 @@ def test_a_killed_up_is_recovered_and_leaves_nothing(aws_half: Clean, report: Re
     kill_and_recover(aws_half, report, kill)
 
 
-@pytest.mark.parametrize(("operation", "target"), MOMENTS if KILLS >= WHOLE_PROOF else MOMENTS[:2])
+@pytest.mark.parametrize(("operation", "target"), MOMENTS if KILLS >= WHOLE_PROOF else MOMENTS[:1])
 def test_what_was_made_and_never_answered_for_is_adopted(aws_half: Clean, report: Report, operation: str, target: str) -> None:
     ground = aws_half.ground
     ground.stack.init()
