@@ -1,7 +1,7 @@
 """Kills `pulumi up` at random moments, and proves that `make recover`, `make up` always ends well: a clean stack, then nothing left over.
 
-CI runs three kills with a fixed seed, on the AWS half of the platform, and one in the middle of a call. The whole proof is twenty random ones,
-four of them on the whole platform with its cluster, and every moment of a list in which somebody dies on purpose:
+CI runs three kills with a fixed seed, on the AWS half of the platform, and one in the middle of a call. The whole proof is twenty random
+ones, four of them on the whole platform with its cluster, and a list of moments in which somebody dies on purpose:
 
     TRAINYARD_CHAOS_KILLS=20 .venv/bin/python -m pytest tests/engine/test_chaos.py -s
 
