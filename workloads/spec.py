@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from pydantic.alias_generators import to_camel
 
 from infra import catalogue
+from training.launch import CONTRACT_VARIABLES
 from workloads.contract import RESERVED_PATHS
 from workloads.errors import JobError
 from workloads.quantity import cpu_millis, memory_mib
@@ -20,8 +21,6 @@ Positive = Annotated[int, Field(ge=1, strict=True)]
 NAME_FORM = "1 to 40 lower-case letters, digits and dashes, starting with a letter and not ending with a dash"
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$")]
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Set by the launcher: a job that states one of them states the world size, or rank 0's address, a second time.
-_LAUNCH_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
 _INTERFACES = "NCCL_SOCKET_IFNAME"
 # The link of the EKS Pod Identity agent: NCCL must not take it for a network between nodes.
 POD_IDENTITY_LINK = "pod-id-link0"
@@ -139,7 +138,8 @@ class JobSpec(_Settings):
         for name, text in value.items():
             if not _VARIABLE.fullmatch(name):
                 raise ValueError(f"names of letters, digits and underscores; {name!r} is none")
-            if name in _LAUNCH_VARIABLES:
+            if name in CONTRACT_VARIABLES:
+                # It would state the world size, or rank 0's address, a second time.
                 raise ValueError(f"no {name}: the launcher gives it to each rank")
             if ";" in text or "\n" in text:
                 # mpirun joins the variables it exports with semicolons.
