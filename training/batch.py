@@ -1,14 +1,17 @@
-"""World-size and batch arithmetic, as pure functions that a preview, the trainer and the DeepSpeed configuration share.
+"""Batch arithmetic, as pure functions that a preview, the trainer and the DeepSpeed configuration share.
 
-ranks         = data-parallel replicas x tensor x pipeline
 global batch  = micro batch x accumulation x data-parallel replicas
+
+How many replicas a world holds is `training.layout`'s part.
 """
 
 from dataclasses import dataclass
 
+from training.layout import nearest
+
 
 class BatchError(ValueError):
-    """Batch or world-size numbers that do not fit together; the message names them all."""
+    """Batch numbers that do not fit together; the message names them all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,22 +42,6 @@ class BatchPlan:
         return f"{self.global_batch} = micro {self.micro} x accumulation {self.accumulation} x data-parallel replicas {self.replicas}"
 
 
-def data_parallel_replicas(world_size: int, *, tensor: int = 1, pipeline: int = 1) -> int:
-    """Replicas left for data parallelism when each model copy takes tensor x pipeline ranks.
-
-    Raises BatchError when the ranks cannot be split evenly.
-    """
-    for name, value in (("world size", world_size), ("tensor", tensor), ("pipeline", pipeline)):
-        _require_positive(name, value)
-    copy = tensor * pipeline
-    if world_size % copy:
-        raise BatchError(
-            f"world size {world_size} is not a multiple of tensor {tensor} x pipeline {pipeline} = {copy} ranks per model copy; "
-            f"use {_nearest(world_size, copy)} ranks"
-        )
-    return world_size // copy
-
-
 def plan_batch(*, replicas: int, micro: int, accumulation: int | None = None, global_batch: int | None = None) -> BatchPlan:
     """Complete the batch identity from the micro batch and at most one of the other two (both are accepted if they agree).
 
@@ -71,7 +58,7 @@ def plan_batch(*, replicas: int, micro: int, accumulation: int | None = None, gl
     if global_batch % per_pass:
         raise BatchError(
             f"global batch {global_batch} is not a multiple of micro batch {micro} x data-parallel replicas {replicas} = {per_pass}; "
-            f"use a global batch of {_nearest(global_batch, per_pass)}, another micro batch or another number of ranks"
+            f"use a global batch of {nearest(global_batch, per_pass)}, another micro batch or another number of ranks"
         )
     derived = global_batch // per_pass
     if accumulation is not None and accumulation != derived:
@@ -85,9 +72,3 @@ def plan_batch(*, replicas: int, micro: int, accumulation: int | None = None, gl
 def _require_positive(name: str, value: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise BatchError(f"{name} is {value!r}; it must be a whole number of at least 1")
-
-
-def _nearest(value: int, step: int) -> str:
-    """The two multiples of step around the value, as text; only the upper one below the first multiple."""
-    lower = value // step * step
-    return f"{lower} or {lower + step}" if lower else f"{step}"

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from training.batch import BatchError, BatchPlan, data_parallel_replicas, plan_batch
+from training.batch import BatchError, BatchPlan, plan_batch
+from training.layout import Layout, check_nodes, plan_layout
 from training.schema import ConfigError, Range, Section, apply_override
 
 Positive = Annotated[int, Range(at_least=1)]
@@ -134,6 +135,27 @@ class EngineConfig(Section):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ParallelConfig(Section):
+    """Ranks along each axis of the device mesh: world size = pipeline x replicate x shard x tensor, the last one between neighbours."""
+
+    replicate: Positive | None = None
+    """Data-parallel replicas, each with a whole copy of the state. Nothing means what the other axes leave over."""
+    shard: Positive | None = None
+    """Data-parallel ranks that divide the state among them. Nothing means what the other axes leave over, for the engine that shards."""
+    tensor: Positive = 1
+    """Ranks that divide each layer's matrices among them: neighbours, on one node. A divisor of model.num_kv_heads."""
+    pipeline: Positive = 1
+    """Stages that the model is cut into by depth."""
+    expert: Positive = 1
+    """Ranks that divide the experts among them, out of the data-parallel ones."""
+
+    def check(self) -> None:
+        for name in ("shard", "tensor", "pipeline", "expert"):
+            if (value := getattr(self, name)) not in (None, 1):
+                raise ConfigError(name, value, "1")
+
+
+@dataclass(frozen=True, kw_only=True)
 class CheckpointConfig(Section):
     """Where and how often the run is saved, and what a start does with what it finds."""
 
@@ -198,6 +220,8 @@ class TrainConfig(Section):
     """Learning rate."""
     engine: EngineConfig = field(default_factory=EngineConfig)
     """Sharding and precision."""
+    parallel: ParallelConfig = field(default_factory=ParallelConfig)
+    """Device mesh."""
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
     """Saving and resuming."""
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
@@ -232,12 +256,33 @@ class TrainConfig(Section):
         """Folder of this run's checkpoints and metrics."""
         return Path(self.checkpoint.directory) / self.name
 
+    def layout(self, world_size: int, ranks_per_node: int | None = None) -> Layout:
+        """The mesh on this many ranks, and on nodes of this size where that is known.
+
+        Raises ConfigError naming the axis that does not fit.
+        """
+        parallel = self.parallel
+        layout = plan_layout(
+            world_size,
+            replicate=parallel.replicate,
+            shard=parallel.shard,
+            tensor=parallel.tensor,
+            pipeline=parallel.pipeline,
+            expert=parallel.expert,
+        )
+        if ranks_per_node is not None:
+            check_nodes(layout, ranks_per_node)
+        return layout
+
     def plan_batch(self, world_size: int) -> BatchPlan:
         """The batch identity on this many ranks. Raises ConfigError naming all the numbers if they do not fit."""
+        batch = self.batch
         try:
-            replicas = data_parallel_replicas(world_size)
             return plan_batch(
-                replicas=replicas, micro=self.batch.micro, accumulation=self.batch.accumulation, global_batch=self.batch.global_batch
+                replicas=self.layout(world_size).replicas,
+                micro=batch.micro,
+                accumulation=batch.accumulation,
+                global_batch=batch.global_batch,
             )
         except BatchError as error:
             raise ConfigError("batch", self.batch.to_mapping(), str(error)) from None

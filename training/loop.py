@@ -4,6 +4,7 @@ import logging
 import math
 import os
 import time
+from collections.abc import Iterator
 from contextlib import closing
 
 import torch
@@ -12,12 +13,13 @@ from training import distributed
 from training.batch import BatchPlan
 from training.checkpoint import Checkpointer
 from training.config import TrainConfig
-from training.data import Dataset
+from training.data import Dataset, Samples
 from training.distributed import Ranks
 from training.engines import Engine, build_engine
 from training.errors import TrainingError
 from training.exit_codes import ExitCode
 from training.launch import Launch
+from training.layout import Layout, check_nodes
 from training.metrics import Metrics
 from training.model import attention_choice
 from training.progress import Progress
@@ -38,20 +40,21 @@ def run(config: TrainConfig, launch: Launch, stop: StopRequest) -> ExitCode:
 
 
 def _run(config: TrainConfig, launch: Launch, stop: StopRequest) -> ExitCode:
+    layout = config.layout(launch.world_size, launch.local_world_size)
     plan = config.plan_batch(launch.world_size)
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     dataset = Dataset(config)
     ranks = distributed.join(launch, config.distributed, stop.raise_if_received)
     _refuse_different_inputs(ranks, config, dataset)
     with closing(Checkpointer(config, ranks, dataset.fingerprint)) as checkpointer:
-        engine = build_engine(config, ranks)
+        engine = build_engine(config, ranks, layout)
         if ranks.is_main:
-            _banner(config, ranks, plan, dataset, engine)
+            _banner(config, ranks, layout, plan, dataset, engine)
         progress = checkpointer.resume(engine)
         metrics = Metrics(config.run_directory / "metrics.jsonl", enabled=ranks.is_main, log_every=config.log_every)
         with closing(metrics):
             metrics.start(progress.step, plan, world_size=ranks.world_size, engine=str(config.engine), steps=config.steps)
-            trainer = Trainer(config, ranks, plan, dataset, engine, checkpointer, metrics, progress)
+            trainer = Trainer(config, ranks, layout, plan, dataset, engine, checkpointer, metrics, progress)
             outcome = trainer.train(stop)
             metrics.end(progress.step, outcome.name.lower())
     ranks.barrier()
@@ -66,6 +69,7 @@ class Trainer:
         self,
         config: TrainConfig,
         ranks: Ranks,
+        layout: Layout,
         plan: BatchPlan,
         dataset: Dataset,
         engine: Engine,
@@ -73,8 +77,10 @@ class Trainer:
         metrics: Metrics,
         progress: Progress,
     ) -> None:
-        self._config, self._ranks, self._plan, self._dataset = config, ranks, plan, dataset
+        self._config, self._ranks, self._layout, self._plan, self._dataset = config, ranks, layout, plan, dataset
         self._engine, self._checkpointer, self._metrics, self._progress = engine, checkpointer, metrics, progress
+        self._replica = layout.replica(ranks.rank)
+        self._weight = float(layout.reports_loss(ranks.rank))
 
     def train(self, stop: StopRequest) -> ExitCode:
         """Make optimizer steps until all are made, the time slice is over or a rank was asked to stop."""
@@ -101,10 +107,7 @@ class Trainer:
         """One optimizer step over the whole global batch; gives whether any rank has been asked to stop, which all ranks learn here."""
         started = time.monotonic()
         plan, progress = self._plan, self._progress
-        losses = []
-        for micro_step in range(plan.accumulation):
-            samples = self._dataset.train_batch(progress.samples, plan, self._ranks.rank, micro_step).to(self._ranks.device)
-            losses.append(self._engine.micro_step(samples, last=micro_step == plan.accumulation - 1))
+        mean = self._engine.accumulate(self._batches())
         rate = learning_rate(
             progress.step,
             peak=self._config.optimizer.lr,
@@ -113,8 +116,8 @@ class Trainer:
             floor=self._config.schedule.floor,
         )
         norm = self._engine.optimizer_step(rate)
-        total, requests = self._ranks.sum([float(torch.stack(losses).double().mean()), _as_number(stop)])
-        loss = total / self._ranks.world_size
+        total, requests = self._ranks.sum([self._weight * float(mean), _as_number(stop)])
+        loss = total / plan.replicas
         progress.step += 1
         progress.samples += plan.global_batch
         seconds = time.monotonic() - started
@@ -124,18 +127,24 @@ class Trainer:
         self._metrics.step(progress.step, loss=loss, lr=rate, grad_norm=norm, tokens_per_second=tokens / seconds, seconds=seconds)
         return requests > 0
 
+    def _batches(self) -> Iterator[Samples]:
+        """This replica's micro-batches of the next optimizer step."""
+        for micro_step in range(self._plan.accumulation):
+            samples = self._dataset.train_batch(self._progress.samples, self._plan, self._replica, micro_step)
+            yield samples.to(self._ranks.device)
+
     def _evaluate(self) -> None:
-        """Mean loss of the same held-out samples whatever the number of ranks; the last ranks may repeat one with no weight."""
+        """Mean loss of the same held-out samples whatever the number of replicas; the last ones may repeat one with no weight."""
         started = time.monotonic()
         count = min(self._config.evaluation.samples, self._dataset.num_eval)
         size, ranks = self._config.batch.micro, self._ranks
         total = 0.0
-        for first in range(0, count, size * ranks.world_size):
-            indices = range(first + ranks.rank * size, first + (ranks.rank + 1) * size)
+        for first in range(0, count, size * self._plan.replicas):
+            indices = range(first + self._replica * size, first + (self._replica + 1) * size)
             batch = self._dataset.eval_batch([min(index, count - 1) for index in indices]).to(ranks.device)
             losses = self._engine.sample_losses(batch).double().tolist()
             total += sum(loss for index, loss in zip(indices, losses, strict=True) if index < count)
-        loss = ranks.sum([total])[0] / count
+        loss = ranks.sum([self._weight * total])[0] / count
         self._metrics.evaluation(self._progress.step, loss, time.monotonic() - started)
 
     def _save(self) -> None:
@@ -173,12 +182,15 @@ def _refuse_different_inputs(ranks: Ranks, config: TrainConfig, dataset: Dataset
                 raise TrainingError(f"rank {rank} has another {what} than rank {ranks.rank}; give all ranks the same files")
 
 
-def _banner(config: TrainConfig, ranks: Ranks, plan: BatchPlan, dataset: Dataset, engine: Engine) -> None:
+def _banner(config: TrainConfig, ranks: Ranks, layout: Layout, plan: BatchPlan, dataset: Dataset, engine: Engine) -> None:
     dtype = torch.bfloat16 if config.engine.precision == "bf16" else torch.float32
     attention = attention_choice(config.model, config.data.sequence_length, dtype, ranks.device)
     launch = ranks.launch
     _log.info("run %s in %s: %d optimizer steps", config.name, config.run_directory, config.steps)
     _log.info("world size %d (launched by %s, rank 0 at %s:%d)", ranks.world_size, launch.launcher, launch.master_addr, launch.master_port)
+    _log.info("mesh %s", layout)
+    for warning in check_nodes(layout, launch.local_world_size or ranks.world_size):
+        _log.warning("%s", warning)
     _log.info("backend %s (%s), device %s, %d threads per rank", ranks.backend, ranks.reason, ranks.device, torch.get_num_threads())
     _log.info("global batch %s; %d tokens per step", plan, plan.global_batch * config.data.sequence_length)
     _log.info(

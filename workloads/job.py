@@ -88,7 +88,7 @@ class TrainingJob(pulumi.ComponentResource):
     def __init__(self, name: str, args: JobArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         props = {"spec": args.spec.model_dump(mode="json", by_alias=True, exclude_none=True), "image": args.spec.image or args.image}
         super().__init__(token("workloads", type(self).__name__), name, props, opts)
-        plan = Platform.resolve(args.platform).apply(lambda platform: _plan(args, platform))
+        plan = Platform.resolve(args.platform).apply(lambda platform: self._plan(args, platform))
         rendered = plan.apply(lambda known: render(known, self.manifest))
         config = self._create_config(name, plan, rendered)
         self._create_job(name, plan, rendered, config)
@@ -106,6 +106,16 @@ class TrainingJob(pulumi.ComponentResource):
                 "run_directory": self.run_directory,
             }
         )
+
+    def _plan(self, args: JobArgs, platform: Platform) -> JobPlan:
+        """Plan the job; what its author has to change, or had better, reaches them as a message, at preview."""
+        try:
+            plan = plan_job(args.spec, platform, image=args.image)
+        except JobError as error:
+            raise pulumi.RunError(str(error.under(args.path))) from None
+        for warning in plan.warnings:
+            pulumi.log.warn(f"{args.path}.train.{warning}", self)
+        return plan
 
     def _create_config(self, name: str, plan: pulumi.Output[JobPlan], rendered: pulumi.Output[Rendered]) -> kubernetes.core.v1.ConfigMap:
         return kubernetes.core.v1.ConfigMap(
@@ -129,14 +139,6 @@ class TrainingJob(pulumi.ComponentResource):
             # The old job goes first: two of them would need twice the nodes and write to the same checkpoints.
             opts=child_options(self, depends_on=[config], delete_before_replace=True),
         )
-
-
-def _plan(args: JobArgs, platform: Platform) -> JobPlan:
-    """Plan the job; what its author has to change reaches them as a message, at preview."""
-    try:
-        return plan_job(args.spec, platform, image=args.image)
-    except JobError as error:
-        raise pulumi.RunError(str(error.under(args.path))) from None
 
 
 def _metadata(plan: pulumi.Output[JobPlan], rendered: pulumi.Output[Rendered]) -> kubernetes.meta.v1.ObjectMetaArgs:

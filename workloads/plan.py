@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 
 from training.batch import BatchPlan
 from training.config import TrainConfig
+from training.layout import Layout, check_nodes
 from training.schema import ConfigError
 from workloads.errors import JobError
 from workloads.place import Place, Platform, type_place
@@ -38,6 +39,13 @@ class JobPlan:
     """The run."""
     batch: BatchPlan
     """Batch identity on this world."""
+    layout: Layout
+    """Mesh of the ranks."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What works, but had better be laid out otherwise."""
+        return check_nodes(self.layout, self.world.processes)
 
     @property
     def queue(self) -> str:
@@ -61,7 +69,7 @@ def plan_job(spec: JobSpec, platform: Platform, *, image: str | None) -> JobPlan
     resources = worker_resources(spec, place, world)
     for index, mount in enumerate(spec.mounts):
         platform.claim(mount.claim, f"mounts[{index}].claim")
-    train, batch = _run(spec, world)
+    train, layout, batch = _run(spec, world)
     return JobPlan(
         spec=spec,
         image=chosen,
@@ -72,13 +80,15 @@ def plan_job(spec: JobSpec, platform: Platform, *, image: str | None) -> JobPlan
         resources=resources,
         train=train,
         batch=batch,
+        layout=layout,
     )
 
 
-def _run(spec: JobSpec, world: World) -> tuple[TrainConfig, BatchPlan]:
-    """Return the run's configuration and its batch identity on this world."""
+def _run(spec: JobSpec, world: World) -> tuple[TrainConfig, Layout, BatchPlan]:
+    """Return the run's configuration, its mesh and its batch identity on this world."""
     try:
         train = TrainConfig.from_mapping({"name": spec.name, **spec.train})
+        layout = train.layout(world.size, world.processes)
         batch = train.plan_batch(world.size)
     except ConfigError as error:
         raise JobError(f"train.{error.path}", error.value, error.allowed) from None
@@ -89,4 +99,4 @@ def _run(spec: JobSpec, world: World) -> tuple[TrainConfig, BatchPlan]:
         raise JobError("train.checkpoint.directory", str(directory), f"a folder in one of the job's writable mounts: {found}")
     if train.distributed.backend == "nccl" and not world.accelerators:
         raise JobError("train.distributed.backend", "nccl", "auto or gloo for a job without accelerators")
-    return train, batch
+    return train, layout, batch

@@ -3,16 +3,17 @@
 from training.config import TrainConfig
 from training.distributed import Ranks
 from training.engines.base import Engine
+from training.layout import Layout
 
 __all__ = ["Engine", "build_engine"]
 
 
-def build_engine(config: TrainConfig, ranks: Ranks) -> Engine:
+def build_engine(config: TrainConfig, ranks: Ranks, layout: Layout) -> Engine:
     """The engine that `config.engine.kind` names, with a freshly initialised model."""
     if config.engine.kind == "deepspeed":
         from training.engines.deepspeed import DeepSpeedEngine
 
-        return DeepSpeedEngine(config, ranks)
+        return DeepSpeedEngine(config, ranks, layout)
     from training.engines.ddp import DdpEngine
 
-    return DdpEngine(config, ranks)
+    return DdpEngine(config, ranks, layout)

@@ -1,5 +1,6 @@
 """What the loop asks of an engine, and what engines share."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,8 +18,11 @@ class Engine(Protocol):
     num_parameters: int
     """Parameters of the whole model, over all ranks."""
 
-    def micro_step(self, samples: Samples, *, last: bool) -> Tensor:
-        """Forward and backward of one micro-batch; gives its mean loss, detached. `last` marks the one before the optimizer step."""
+    def accumulate(self, batches: Iterable[Samples]) -> Tensor:
+        """Forward and backward of all micro-batches of one optimizer step, which come on this rank's device.
+
+        Gives their mean loss, detached; it counts on the ranks for which `Layout.reports_loss` holds.
+        """
         ...
 
     def optimizer_step(self, lr: float) -> float:

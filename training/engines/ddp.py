@@ -1,6 +1,6 @@
 """Plain PyTorch: the whole model on every rank, gradients averaged. With one rank, no wrapper at all."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from training.data import Samples
 from training.distributed import Ranks
 from training.engines.base import build_optimizer, set_hyperparameters
 from training.errors import CheckpointError
+from training.layout import Layout
 from training.model import build_model, next_token_loss
 from training.progress import CheckpointInfo
 
@@ -24,8 +25,8 @@ _STATE_OPTIONS = StateDictOptions(strict=True)
 class DdpEngine:
     """Replicated training, checkpointed through torch.distributed.checkpoint, which any number of ranks can read."""
 
-    def __init__(self, config: TrainConfig, ranks: Ranks) -> None:
-        self._config, self._ranks = config, ranks
+    def __init__(self, config: TrainConfig, ranks: Ranks, layout: Layout) -> None:
+        self._config, self._ranks, self._layout = config, ranks, layout
         self._model = build_model(config.model, config.seed, ranks.device)
         self.num_parameters = sum(parameter.numel() for parameter in self._model.parameters())
         self._optimizer = build_optimizer(self._model, config.optimizer, fused=True)
@@ -36,9 +37,13 @@ class DdpEngine:
             self._wrapped = DistributedDataParallel(self._model, device_ids=devices)
             self._settle_buckets()
 
-    def micro_step(self, samples: Samples, *, last: bool) -> Tensor:
+    def accumulate(self, batches: Iterable[Samples]) -> Tensor:
         """See Engine."""
         self._wrapped.train()
+        losses = [self._micro_step(samples, last=index == self._accumulation) for index, samples in enumerate(batches, start=1)]
+        return torch.stack(losses).double().mean()
+
+    def _micro_step(self, samples: Samples, *, last: bool) -> Tensor:
         with self._gradient_sync(last):
             with self._autocast():
                 loss = next_token_loss(self._wrapped(samples.tokens), samples.targets).mean()

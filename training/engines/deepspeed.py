@@ -4,6 +4,7 @@ import importlib
 import logging
 import os
 from argparse import Namespace
+from collections.abc import Iterable
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -18,6 +19,7 @@ from training.data import Samples
 from training.distributed import Ranks
 from training.engines.base import build_optimizer, set_hyperparameters
 from training.errors import CheckpointError
+from training.layout import Layout
 from training.model import build_model, next_token_loss
 from training.progress import CheckpointInfo
 
@@ -57,24 +59,30 @@ def _precision(config: TrainConfig) -> dict[str, Any]:
 class DeepSpeedEngine:
     """ZeRO 0 to 3 with torch's AdamW, checkpointed through DeepSpeed's own writers."""
 
-    def __init__(self, config: TrainConfig, ranks: Ranks) -> None:
-        self._config, self._ranks = config, ranks
+    def __init__(self, config: TrainConfig, ranks: Ranks, layout: Layout) -> None:
+        self._config, self._ranks, self._layout = config, ranks, layout
         deepspeed = import_deepspeed(ranks)
         model = build_model(config.model, config.seed, ranks.device)
         self.num_parameters = sum(parameter.numel() for parameter in model.parameters())
         optimizer = build_optimizer(model, config.optimizer, fused=ranks.device.type == "cuda")
+        plan = config.plan_batch(ranks.world_size)
+        self._accumulation = plan.accumulation
         self._engine, *_ = deepspeed.initialize(
             model=model,
             optimizer=optimizer,
-            config=deepspeed_config(config, config.plan_batch(ranks.world_size)),
+            config=deepspeed_config(config, plan),
             dist_init_required=False,
         )
         self._written = record_writes(self._engine)
         self._is_plain = config.engine.zero_stage == 0
 
-    def micro_step(self, samples: Samples, *, last: bool) -> Tensor:
+    def accumulate(self, batches: Iterable[Samples]) -> Tensor:
         """See Engine."""
         self._engine.train()
+        losses = [self._micro_step(samples, last=index == self._accumulation) for index, samples in enumerate(batches, start=1)]
+        return torch.stack(losses).double().mean()
+
+    def _micro_step(self, samples: Samples, *, last: bool) -> Tensor:
         loss = next_token_loss(self._engine(samples.tokens), samples.targets).mean()
         self._engine.backward(loss)
         if not last:

@@ -1,16 +1,10 @@
-"""Batch and world-size arithmetic: the one function that preview, trainer and DeepSpeed share."""
+"""Batch arithmetic: the one function that preview, trainer and DeepSpeed share."""
 
 import pytest
 
-from training.batch import BatchError, data_parallel_replicas, plan_batch
+from training.batch import BatchError, plan_batch
 
 pytestmark = pytest.mark.unit
-
-
-def test_tensor_and_pipeline_ranks_do_not_multiply_the_batch() -> None:
-    replicas = data_parallel_replicas(64, tensor=8, pipeline=4)
-    plan = plan_batch(replicas=replicas, micro=1, accumulation=32)
-    assert (replicas, plan.global_batch) == (2, 64)
 
 
 def test_the_deepspeed_triple_is_derived_from_the_replicas() -> None:
@@ -50,10 +44,3 @@ def test_numbers_that_do_not_fit_are_refused_by_name(arguments: dict, message: s
     with pytest.raises(BatchError) as caught:
         plan_batch(**arguments)
     assert message in str(caught.value)
-
-
-def test_ranks_that_do_not_divide_into_model_copies_are_refused() -> None:
-    with pytest.raises(
-        BatchError, match=r"world size 12 is not a multiple of tensor 8 x pipeline 1 = 8 ranks per model copy; use 8 or 16 ranks"
-    ):
-        data_parallel_replicas(12, tensor=8)

@@ -20,6 +20,7 @@ PURE = [
     "exit_codes",
     "history",
     "launch",
+    "layout",
     "lease",
     "plot",
     "progress",
