@@ -16,6 +16,7 @@ pytestmark = pytest.mark.unit
 PURE = [
     "batch",
     "config",
+    "config_file",
     "errors",
     "exit_codes",
     "history",
@@ -25,6 +26,7 @@ PURE = [
     "plot",
     "progress",
     "recipes",
+    "reference",
     "schedule",
     "schema",
     "shuffle",
