@@ -17,6 +17,7 @@ PURE = [
     "batch",
     "config",
     "config_file",
+    "documents",
     "errors",
     "exit_codes",
     "history",
@@ -29,6 +30,7 @@ PURE = [
     "reference",
     "schedule",
     "schema",
+    "shard_index",
     "shuffle",
 ]
 PURE += ["signals", "storage", "torchrun", "train"]
