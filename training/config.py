@@ -36,7 +36,16 @@ class ModelConfig(Section):
     num_kv_heads: Positive = 2
     """Key and value heads shared by groups of query heads; num_heads must be a multiple of it."""
     ffn_dim: Positive = 384
-    """Inner width of the SwiGLU feed-forward part."""
+    """Inner width of the SwiGLU feed-forward part; of each expert where there are experts."""
+    num_experts: Annotated[int, Range(at_least=2)] | None = None
+    """Feed-forward networks of each block, among which a router chooses for each token; nothing means one, without a router."""
+    experts_per_token: Positive = 2
+    """Experts that each token goes to; at most num_experts."""
+    capacity_factor: Annotated[float, Range(above=0)] | None = None
+    """Room of each expert for each sample, as a multiple of its even share. Choices beyond it are dropped, the last positions first: the
+    token then does without that expert. Nothing means room for all."""
+    balance_weight: Annotated[float, Range(at_least=0)] = 0.01
+    """Weight of the load-balancing loss: summed over blocks, mean over samples. It is trained on, but not part of the loss shown."""
     rope_theta: Annotated[float, Range(above=0)] = 10000.0
     """Base of the rotary position frequencies."""
     norm_eps: Annotated[float, Range(above=0)] = 1e-5
@@ -45,11 +54,8 @@ class ModelConfig(Section):
     """Dropout on attention and residuals while training; evaluation always uses none."""
     attention: Literal["auto", "flash", "efficient", "math"] = "auto"
     """Kernel family of scaled dot product attention; auto lets PyTorch choose. The choice is logged."""
-    activation_checkpointing: Literal["none", "full", "selective"] = "none"
-    """Whether blocks keep their activations or recompute them in the backward pass (never the reentrant form): full recomputes all,
-    selective keeps the results of matrix products and attention."""
-    compile: bool = False
-    """Compile each block with torch.compile at its first use; minutes at the start, and a C++ compiler on the CPU."""
+    activation_checkpointing: Literal["none", "full"] = "none"
+    """Whether blocks keep their activations or recompute them in the backward pass (never the reentrant form)."""
 
     def check(self) -> None:
         if self.dim % self.num_heads:
@@ -58,6 +64,18 @@ class ModelConfig(Section):
             raise ConfigError("dim", self.dim, f"dim / num_heads even, for rotary pairs; with num_heads = {self.num_heads} it is odd")
         if self.num_heads % self.num_kv_heads:
             raise ConfigError("num_kv_heads", self.num_kv_heads, f"a divisor of num_heads = {self.num_heads}")
+        self._check_experts()
+
+    def _check_experts(self) -> None:
+        if self.num_experts is None:
+            for name in ("experts_per_token", "capacity_factor", "balance_weight"):
+                if getattr(self, name) != getattr(type(self), name):
+                    raise ConfigError(name, getattr(self, name), "its default when num_experts is nothing: the model has no router")
+        elif self.experts_per_token > self.num_experts:
+            raise ConfigError("experts_per_token", self.experts_per_token, f"at most num_experts = {self.num_experts}")
+        elif self.capacity_factor and self.capacity_factor * self.experts_per_token > self.num_experts:
+            allowed = f"at most num_experts / experts_per_token = {self.num_experts / self.experts_per_token:g}, which is room for all"
+            raise ConfigError("capacity_factor", self.capacity_factor, f"{allowed}, or nothing for no limit")
 
 
 @dataclass(frozen=True, kw_only=True)

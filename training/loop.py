@@ -10,7 +10,6 @@ from contextlib import closing
 import torch
 
 from training import distributed
-from training.architecture import choose_architecture
 from training.batch import BatchPlan
 from training.checkpoint import Checkpointer
 from training.config import TrainConfig
@@ -22,6 +21,7 @@ from training.exit_codes import ExitCode
 from training.launch import Launch
 from training.layout import Layout, check_nodes
 from training.metrics import Metrics
+from training.model import attention_choice
 from training.progress import Progress
 from training.schedule import learning_rate
 from training.signals import StopRequest
@@ -124,7 +124,8 @@ class Trainer:
         if not math.isfinite(loss) or not math.isfinite(norm):
             raise TrainingError(f"step {progress.step}: loss {loss}, gradient norm {norm}; lower optimizer.lr or look at the data")
         tokens = plan.global_batch * self._config.data.sequence_length
-        self._metrics.step(progress.step, loss=loss, lr=rate, grad_norm=norm, tokens_per_second=tokens / seconds, seconds=seconds)
+        timing = {"tokens_per_second": tokens / seconds, "seconds": seconds}
+        self._metrics.step(progress.step, loss=loss, lr=rate, grad_norm=norm, **timing, **self._engine.measures())
         return requests > 0
 
     def _batches(self) -> Iterator[Samples]:
@@ -184,7 +185,7 @@ def _refuse_different_inputs(ranks: Ranks, config: TrainConfig, dataset: Dataset
 
 def _banner(config: TrainConfig, ranks: Ranks, layout: Layout, plan: BatchPlan, dataset: Dataset, engine: Engine) -> None:
     dtype = torch.bfloat16 if config.engine.precision == "bf16" else torch.float32
-    attention = choose_architecture(config).attention_kernel(config.data.sequence_length, dtype, ranks.device)
+    attention = attention_choice(config.model, config.data.sequence_length, dtype, ranks.device)
     launch = ranks.launch
     _log.info("run %s in %s: %d optimizer steps", config.name, config.run_directory, config.steps)
     _log.info("world size %d (launched by %s, rank 0 at %s:%d)", ranks.world_size, launch.launcher, launch.master_addr, launch.master_port)

@@ -6,84 +6,71 @@ matters, so a model can be built on the meta device and filled by `init_weights`
 
 import zlib
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.checkpoint import checkpoint
 
-from training.architecture import copy_whole
 from training.config import ModelConfig
-from training.flops import flops_per_token
+from training.moe import MixtureOfExperts
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 _INIT_STD = 0.02
+_INTO_RESIDUAL = ("attention.out.weight", "feed_forward.down.weight", "experts.down")
 _BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH}
 
 
+class Routed(NamedTuple):
+    """What a model with experts gives, and what its pipeline stages hand on."""
+
+    hidden: Tensor
+    """Logits [batch, sequence, vocab] of the whole model; the residual stream [batch, sequence, dim] between stages."""
+    balance: Tensor
+    """Load-balancing loss of each sample, weighted and summed over blocks, [batch]."""
+
+
 class Transformer(nn.Module):
-    """Token ids [batch, sequence] to logits [batch, sequence, vocab], in fp32."""
+    """Token ids [batch, sequence] to logits [batch, sequence, vocab], in fp32; as part of `Routed` if the model has experts."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
         self.embedding = Embedding(config.vocab_size, config.dim)
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
+        # By name and not by place, so that a pipeline stage that holds some of them calls them as the whole model does.
+        self.blocks = nn.ModuleDict({str(layer): Block(config) for layer in range(config.num_layers)})
         self.norm = nn.RMSNorm(config.dim, eps=config.norm_eps)
         self.head = Linear(config.dim, config.vocab_size, bias=False)
 
-    def forward(self, tokens: Tensor) -> Tensor:
+    def forward(self, tokens: Tensor) -> Tensor | Routed:
         """Logits for the token after each position."""
         # Computed here and not kept as a buffer: an engine that casts modules to bf16 would spoil the angles of late positions.
         rotation = rotary(tokens.shape[1], self.config.dim // self.config.num_heads, self.config.rope_theta, tokens.device)
-        hidden = self.embedding(tokens)
-        for block in self.blocks:
-            hidden = block(hidden, rotation)
-        return self.head(self.norm(hidden)).float()
+        recompute = self.config.activation_checkpointing == "full" and self.training and torch.is_grad_enabled()
+        state = self.embedding(tokens)
+        if self.config.num_experts is not None:
+            state = Routed(state, torch.zeros(len(tokens), device=tokens.device))
+        for block in self.blocks.values():
+            state = checkpoint(block, state, rotation, use_reentrant=False) if recompute else block(state, rotation)
+        if isinstance(state, Routed):
+            return Routed(self.head(self.norm(state.hidden)).float(), state.balance)
+        return self.head(self.norm(state)).float()
 
     @torch.no_grad()
     def init_weights(self, seed: int) -> None:
-        """Fill every parameter from the seed and its own name, so that the values do not depend on the order, device, shards or ranks."""
+        """Fill every parameter from the seed and its own name, so that the values do not depend on the order, device or ranks."""
         residual_std = _INIT_STD / (2 * self.config.num_layers) ** 0.5
         for name, parameter in self.named_parameters():
             if parameter.dim() == 1:
                 parameter.fill_(1.0)
                 continue
             generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{name}".encode()))
-            std = residual_std if name.endswith(("attention.out.weight", "feed_forward.down.weight")) else _INIT_STD
-            copy_whole(parameter, torch.empty(parameter.shape).normal_(0.0, std, generator=generator))
-
-
-class TransformerArchitecture:
-    """The transformer of this module, described to engines."""
-
-    def __init__(self, config: ModelConfig, seed: int) -> None:
-        self._config, self._seed = config, seed
-
-    def build(self) -> Transformer:
-        """See Architecture."""
-        with torch.device("meta"):
-            return Transformer(self._config)
-
-    def blocks(self, model: nn.Module) -> list[nn.Module]:
-        """See Architecture."""
-        return [module for module in model.modules() if isinstance(module, Block)]
-
-    def fill(self, model: nn.Module) -> None:
-        """See Architecture."""
-        assert isinstance(model, Transformer)
-        model.init_weights(self._seed)
-
-    def flops_per_token(self, length: int) -> int:
-        """See Architecture."""
-        return flops_per_token(self._config, length)
-
-    def attention_kernel(self, length: int, dtype: torch.dtype, device: torch.device) -> str:
-        """See Architecture."""
-        return attention_choice(self._config, length, dtype, device)
+            std = residual_std if name.endswith(_INTO_RESIDUAL) else _INIT_STD
+            parameter.copy_(torch.empty(parameter.shape).normal_(0.0, std, generator=generator))
 
 
 class Embedding(nn.Embedding):
@@ -108,13 +95,18 @@ class Block(nn.Module):
         self.attention_norm = nn.RMSNorm(config.dim, eps=config.norm_eps)
         self.attention = Attention(config)
         self.feed_forward_norm = nn.RMSNorm(config.dim, eps=config.norm_eps)
-        self.feed_forward = FeedForward(config)
+        self.feed_forward = FeedForward(config) if config.num_experts is None else MixtureOfExperts(config)
         self.dropout = config.dropout
 
-    def forward(self, hidden: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
-        """[batch, sequence, dim] to the same."""
+    def forward(self, state: "Tensor | Routed", rotation: tuple[Tensor, Tensor]) -> "Tensor | Routed":
+        """[batch, sequence, dim] to the same; with experts, this block's balance loss comes on top of the others'."""
+        hidden = state if isinstance(state, Tensor) else state.hidden
         hidden = hidden + F.dropout(self.attention(self.attention_norm(hidden), rotation), self.dropout, self.training)
-        return hidden + F.dropout(self.feed_forward(self.feed_forward_norm(hidden)), self.dropout, self.training)
+        fed = self.feed_forward(self.feed_forward_norm(hidden))
+        if isinstance(state, Tensor):
+            return hidden + F.dropout(fed, self.dropout, self.training)
+        mixed, balance = fed
+        return Routed(hidden + F.dropout(mixed, self.dropout, self.training), state.balance + balance)
 
 
 class Attention(nn.Module):
@@ -197,3 +189,21 @@ def attention_choice(config: ModelConfig, length: int, dtype: torch.dtype, devic
 def next_token_loss(logits: Tensor, targets: Tensor) -> Tensor:
     """Mean cross entropy of each sample, [batch]."""
     return F.cross_entropy(logits.transpose(1, 2), targets, reduction="none").mean(dim=1)
+
+
+def sample_losses(output: Tensor | Routed, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Cross entropy of each sample, [batch], which is what a run shows; and what it trains on, which has the balance loss on top."""
+    if isinstance(output, Tensor):
+        losses = next_token_loss(output, targets)
+        return losses, losses
+    losses = next_token_loss(output.hidden, targets)
+    return losses, losses + output.balance
+
+
+def build_model(config: ModelConfig, seed: int, device: torch.device) -> Transformer:
+    """A model placed on the device and filled from the seed; storage is allocated once."""
+    with torch.device("meta"):
+        model = Transformer(config)
+    model.to_empty(device=device)
+    model.init_weights(seed)
+    return model

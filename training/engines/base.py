@@ -33,6 +33,10 @@ class Engine(Protocol):
         """Loss of each sample, [batch], without dropout and gradients."""
         ...
 
+    def measures(self) -> dict[str, float]:
+        """What the model has measured of itself since the last call, for the metrics; the same on every rank."""
+        ...
+
     def save(self, directory: Path) -> list[Path]:
         """Write model and optimizer into the directory, durably; gives the files that this rank wrote."""
         ...

@@ -10,14 +10,14 @@ from torch import Tensor, nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict, set_state_dict
 from torch.nn.parallel import DistributedDataParallel
 
-from training.architecture import build_model
 from training.config import TrainConfig
 from training.data import Samples
 from training.distributed import Ranks
 from training.engines.base import build_optimizer, set_hyperparameters
 from training.errors import CheckpointError
 from training.layout import Layout
-from training.model import next_token_loss
+from training.model import build_model, sample_losses
+from training.moe import measure_experts
 from training.progress import CheckpointInfo
 
 _STATE_OPTIONS = StateDictOptions(strict=True)
@@ -28,7 +28,7 @@ class DdpEngine:
 
     def __init__(self, config: TrainConfig, ranks: Ranks, layout: Layout) -> None:
         self._config, self._ranks, self._layout = config, ranks, layout
-        self._model = build_model(config, ranks.device)
+        self._model = build_model(config.model, config.seed, ranks.device)
         self.num_parameters = sum(parameter.numel() for parameter in self._model.parameters())
         self._optimizer = build_optimizer(self._model, config.optimizer, fused=True)
         self._accumulation = config.plan_batch(ranks.world_size).accumulation
@@ -47,9 +47,9 @@ class DdpEngine:
     def _micro_step(self, samples: Samples, *, last: bool) -> Tensor:
         with self._gradient_sync(last):
             with self._autocast():
-                loss = next_token_loss(self._wrapped(samples.tokens), samples.targets).mean()
-            (loss / self._accumulation).backward()
-        return loss.detach()
+                losses, objective = sample_losses(self._wrapped(samples.tokens), samples.targets)
+            (objective.mean() / self._accumulation).backward()
+        return losses.mean().detach()
 
     def optimizer_step(self, lr: float) -> float:
         """See Engine."""
@@ -67,7 +67,11 @@ class DdpEngine:
         """See Engine."""
         self._model.eval()
         with self._autocast():
-            return next_token_loss(self._model(samples.tokens), samples.targets)
+            return sample_losses(self._model(samples.tokens), samples.targets)[0]
+
+    def measures(self) -> dict[str, float]:
+        """See Engine."""
+        return measure_experts(self._model, self._ranks.sum)
 
     def save(self, directory: Path) -> list[Path]:
         """See Engine. Replicated tensors are written once, shared out over the ranks."""
@@ -116,7 +120,8 @@ class DdpEngine:
         tokens = torch.zeros(1, 2, dtype=torch.long, device=self._ranks.device)
         with torch.random.fork_rng(devices=[self._ranks.device] if self._ranks.device.type == "cuda" else []):
             for _ in range(2):
-                self._wrapped(tokens).sum().backward()
+                sample_losses(self._wrapped(tokens), tokens)[1].sum().backward()
+        self.measures()
         self._optimizer.zero_grad(set_to_none=True)
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from training.architecture import build_model
 from training.batch import BatchPlan
 from training.config import TrainConfig
 from training.data import Samples
@@ -21,7 +20,8 @@ from training.distributed import Ranks
 from training.engines.base import build_optimizer, set_hyperparameters
 from training.errors import CheckpointError
 from training.layout import Layout
-from training.model import next_token_loss
+from training.model import build_model, sample_losses
+from training.moe import measure_experts
 from training.progress import CheckpointInfo
 
 _TAG = "zero"
@@ -63,7 +63,7 @@ class DeepSpeedEngine:
     def __init__(self, config: TrainConfig, ranks: Ranks, layout: Layout) -> None:
         self._config, self._ranks, self._layout = config, ranks, layout
         deepspeed = import_deepspeed(ranks)
-        model = build_model(config, ranks.device)
+        model = build_model(config.model, config.seed, ranks.device)
         self.num_parameters = sum(parameter.numel() for parameter in model.parameters())
         optimizer = build_optimizer(model, config.optimizer, fused=ranks.device.type == "cuda")
         plan = config.plan_batch(ranks.world_size)
@@ -84,11 +84,11 @@ class DeepSpeedEngine:
         return torch.stack(losses).double().mean()
 
     def _micro_step(self, samples: Samples, *, last: bool) -> Tensor:
-        loss = next_token_loss(self._engine(samples.tokens), samples.targets).mean()
-        self._engine.backward(loss)
+        losses, objective = sample_losses(self._engine(samples.tokens), samples.targets)
+        self._engine.backward(objective.mean())
         if not last:
             self._engine.step()
-        return loss.detach()
+        return losses.mean().detach()
 
     def optimizer_step(self, lr: float) -> float:
         """See Engine."""
@@ -104,7 +104,11 @@ class DeepSpeedEngine:
     def sample_losses(self, samples: Samples) -> Tensor:
         """See Engine."""
         self._engine.eval()
-        return next_token_loss(self._engine(samples.tokens), samples.targets)
+        return sample_losses(self._engine(samples.tokens), samples.targets)[0]
+
+    def measures(self) -> dict[str, float]:
+        """See Engine."""
+        return measure_experts(self._engine.module, self._ranks.sum)
 
     def save(self, directory: Path) -> list[Path]:
         """See Engine."""

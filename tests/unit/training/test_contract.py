@@ -16,8 +16,6 @@ pytestmark = pytest.mark.unit
 PURE = [
     "batch",
     "config",
-    "config_file",
-    "documents",
     "errors",
     "exit_codes",
     "history",
@@ -27,10 +25,8 @@ PURE = [
     "plot",
     "progress",
     "recipes",
-    "reference",
     "schedule",
     "schema",
-    "shard_index",
     "shuffle",
 ]
 PURE += ["signals", "storage", "torchrun", "train"]
