@@ -54,8 +54,11 @@ class ModelConfig(Section):
     """Dropout on attention and residuals while training; evaluation always uses none."""
     attention: Literal["auto", "flash", "efficient", "math"] = "auto"
     """Kernel family of scaled dot product attention; auto lets PyTorch choose. The choice is logged."""
-    activation_checkpointing: Literal["none", "full"] = "none"
-    """Whether blocks keep their activations or recompute them in the backward pass (never the reentrant form)."""
+    activation_checkpointing: Literal["none", "full", "selective"] = "none"
+    """Whether blocks keep their activations or recompute them in the backward pass (never the reentrant form): full recomputes all,
+    selective keeps the results of matrix products and attention."""
+    compile: bool = False
+    """Compile each block with torch.compile at its first use; minutes at the start, and a C++ compiler on the CPU."""
 
     def check(self) -> None:
         if self.dim % self.num_heads:

@@ -53,8 +53,11 @@ class Corpus:
         return digest.hexdigest()
 
 
-def corpus_files(patterns: tuple[str, ...]) -> list[Path]:
-    """The non-empty files that the patterns name, sorted; with no pattern, the sources of Python's own standard library."""
+def corpus_files(patterns: tuple[str, ...], setting: str = "data.files") -> list[Path]:
+    """The non-empty files that the patterns name, sorted; with no pattern, the sources of Python's own standard library.
+
+    Raises DataError naming the `setting` and the pattern that matches nothing.
+    """
     if not patterns:
         return standard_library()
     found: set[Path] = set()
@@ -63,7 +66,7 @@ def corpus_files(patterns: tuple[str, ...]) -> list[Path]:
         candidates = path.rglob("*") if path.is_dir() else Path(path.anchor).glob(str(path.relative_to(path.anchor)))
         matches = [item for item in candidates if item.is_file() and item.stat().st_size]
         if not matches:
-            raise DataError(f"data.files: {pattern!r} matches no file with anything in it")
+            raise DataError(f"{setting}: {pattern!r} matches no file with anything in it")
         found.update(matches)
     return sorted(found)
 

@@ -10,6 +10,7 @@ from contextlib import closing
 import torch
 
 from training import distributed
+from training.architecture import choose_architecture
 from training.batch import BatchPlan
 from training.checkpoint import Checkpointer
 from training.config import TrainConfig
@@ -21,7 +22,6 @@ from training.exit_codes import ExitCode
 from training.launch import Launch
 from training.layout import Layout, check_nodes
 from training.metrics import Metrics
-from training.model import attention_choice
 from training.progress import Progress
 from training.schedule import learning_rate
 from training.signals import StopRequest
@@ -185,7 +185,7 @@ def _refuse_different_inputs(ranks: Ranks, config: TrainConfig, dataset: Dataset
 
 def _banner(config: TrainConfig, ranks: Ranks, layout: Layout, plan: BatchPlan, dataset: Dataset, engine: Engine) -> None:
     dtype = torch.bfloat16 if config.engine.precision == "bf16" else torch.float32
-    attention = attention_choice(config.model, config.data.sequence_length, dtype, ranks.device)
+    attention = choose_architecture(config).attention_kernel(config.data.sequence_length, dtype, ranks.device)
     launch = ranks.launch
     _log.info("run %s in %s: %d optimizer steps", config.name, config.run_directory, config.steps)
     _log.info("world size %d (launched by %s, rank 0 at %s:%d)", ranks.world_size, launch.launcher, launch.master_addr, launch.master_port)

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.checkpoint import checkpoint
 
+from training.architecture import copy_whole
 from training.config import ModelConfig
+from training.flops import flops_per_token
 from training.moe import MixtureOfExperts
 
 if TYPE_CHECKING:
@@ -50,19 +51,18 @@ class Transformer(nn.Module):
         """Logits for the token after each position."""
         # Computed here and not kept as a buffer: an engine that casts modules to bf16 would spoil the angles of late positions.
         rotation = rotary(tokens.shape[1], self.config.dim // self.config.num_heads, self.config.rope_theta, tokens.device)
-        recompute = self.config.activation_checkpointing == "full" and self.training and torch.is_grad_enabled()
         state = self.embedding(tokens)
         if self.config.num_experts is not None:
             state = Routed(state, torch.zeros(len(tokens), device=tokens.device))
         for block in self.blocks.values():
-            state = checkpoint(block, state, rotation, use_reentrant=False) if recompute else block(state, rotation)
+            state = block(state, rotation)
         if isinstance(state, Routed):
             return Routed(self.head(self.norm(state.hidden)).float(), state.balance)
         return self.head(self.norm(state)).float()
 
     @torch.no_grad()
     def init_weights(self, seed: int) -> None:
-        """Fill every parameter from the seed and its own name, so that the values do not depend on the order, device or ranks."""
+        """Fill every parameter from the seed and its own name, so that the values do not depend on the order, device, shards or ranks."""
         residual_std = _INIT_STD / (2 * self.config.num_layers) ** 0.5
         for name, parameter in self.named_parameters():
             if parameter.dim() == 1:
@@ -70,7 +70,36 @@ class Transformer(nn.Module):
                 continue
             generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{name}".encode()))
             std = residual_std if name.endswith(_INTO_RESIDUAL) else _INIT_STD
-            parameter.copy_(torch.empty(parameter.shape).normal_(0.0, std, generator=generator))
+            copy_whole(parameter, torch.empty(parameter.shape).normal_(0.0, std, generator=generator))
+
+
+class TransformerArchitecture:
+    """The transformer of this module, described to engines."""
+
+    def __init__(self, config: ModelConfig, seed: int) -> None:
+        self._config, self._seed = config, seed
+
+    def build(self) -> Transformer:
+        """See Architecture."""
+        with torch.device("meta"):
+            return Transformer(self._config)
+
+    def blocks(self, model: nn.Module) -> list[nn.Module]:
+        """See Architecture."""
+        return [module for module in model.modules() if isinstance(module, Block)]
+
+    def fill(self, model: nn.Module) -> None:
+        """See Architecture."""
+        assert isinstance(model, Transformer)
+        model.init_weights(self._seed)
+
+    def flops_per_token(self, length: int) -> int:
+        """See Architecture."""
+        return flops_per_token(self._config, length)
+
+    def attention_kernel(self, length: int, dtype: torch.dtype, device: torch.device) -> str:
+        """See Architecture."""
+        return attention_choice(self._config, length, dtype, device)
 
 
 class Embedding(nn.Embedding):
@@ -198,12 +227,3 @@ def sample_losses(output: Tensor | Routed, targets: Tensor) -> tuple[Tensor, Ten
         return losses, losses
     losses = next_token_loss(output.hidden, targets)
     return losses, losses + output.balance
-
-
-def build_model(config: ModelConfig, seed: int, device: torch.device) -> Transformer:
-    """A model placed on the device and filled from the seed; storage is allocated once."""
-    with torch.device("meta"):
-        model = Transformer(config)
-    model.to_empty(device=device)
-    model.init_weights(seed)
-    return model

@@ -8,7 +8,7 @@ from training.config import TrainConfig
 from training.schema import ConfigError
 
 # These change how the same numbers are computed, not what the run is.
-_FREE_MODEL_KEYS = {"attention", "activation_checkpointing"}
+_FREE_MODEL_KEYS = {"attention", "activation_checkpointing", "compile"}
 
 
 @dataclass

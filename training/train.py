@@ -1,8 +1,9 @@
-"""Train one run: `python -m training.train --config file.json [--set key=value ...]`.
+"""Train one run: `python -m training.train --config file.yaml [--set key=value ...]`; `--help` lists every setting.
 
 By hand:        python -m training.train --recipe tiny
 Two ranks:      python -m training.torchrun --nproc-per-node 2 -m training.train --recipe tiny-zero1
 mpirun, srun:   mpirun -np 2 python -m training.train --config file.json      (MASTER_ADDR names rank 0's host if there are several)
+Only a look:    python -m training.train --check --config file.yaml
 
 The same command goes on from the newest whole checkpoint. SIGTERM, SIGUSR1 and SIGINT make all ranks save and exit 75 ("start me again");
 0 means that all steps are made, 78 that the configuration or the launch environment was refused, 1 any other failure. The last lines of the
@@ -15,34 +16,48 @@ import os
 import sys
 import traceback
 from pathlib import Path
+from typing import NoReturn
 
 from training.config import TrainConfig
+from training.config_file import build_config, read_config
 from training.errors import StopRequestedError, TrainingError
 from training.exit_codes import ExitCode
-from training.launch import Launch, LaunchError, read_launch
+from training.launch import Launch, LaunchError, read_launch, refuse_other_local_rank
 from training.lease import LeaseError
 from training.recipes import RECIPES, recipe
 from training.schema import ConfigError
 from training.signals import StopRequest
 
 
+class _Parser(argparse.ArgumentParser):
+    """Help that ends with every setting, and the trainer's own exit code for a command line that is refused."""
+
+    def format_help(self) -> str:
+        from training.reference import help_text
+
+        return f"{super().format_help()}\n{help_text()}\n"
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError("(the command line)", " ".join(sys.argv[1:]), message)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command and give its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m training.train", description="Train a model on as many ranks as the launcher started.")
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--config", type=Path, help="JSON file of a TrainConfig")
-    source.add_argument("--recipe", choices=sorted(RECIPES), help="a named configuration")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change one setting, such as optimizer.lr=1e-3")
-    options = parser.parse_args(arguments)
     stop = StopRequest()
-    stop.install()
     where = f"rank {os.environ.get('RANK', '?')}"
     try:
+        options = _parser().parse_args(arguments)
+        if options.check:
+            print(_read(options).to_json(), end="")
+            return ExitCode.DONE
+        stop.install()
+        if options.local_rank is not None:
+            refuse_other_local_rank(os.environ, options.local_rank)
         launch = read_launch(os.environ)
         where = f"rank {launch.rank} of {launch.world_size}"
+        config = _read(options)
         _start_log(launch)
-        text = options.config.read_text(encoding="utf-8") if options.config else recipe(options.recipe).to_json()
-        return _train(TrainConfig.from_json(text, options.set), launch, stop)
+        return _train(config, launch, stop)
     except (ConfigError, LaunchError) as error:
         return _fail(where, str(error), ExitCode.CONFIG)
     except StopRequestedError as error:
@@ -52,6 +67,23 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         traceback.print_exc()
         return _fail(where, f"{type(error).__name__}: {error}", ExitCode.FAILED)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="python -m training.train", description="Train a model on as many ranks as the launcher started.")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--config", type=Path, help="JSON or YAML file of a TrainConfig")
+    source.add_argument("--recipe", choices=sorted(RECIPES), help="a named configuration")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change one setting, such as optimizer.lr=1e-3")
+    parser.add_argument("--check", action="store_true", help="check the configuration, print it whole, and end")
+    parser.add_argument("--local_rank", "--local-rank", type=int, help="given by the deepspeed launcher; must agree with LOCAL_RANK")
+    return parser
+
+
+def _read(options: argparse.Namespace) -> TrainConfig:
+    if options.config:
+        return read_config(options.config, options.set)
+    return build_config(recipe(options.recipe).to_mapping(), options.set)
 
 
 def _train(config: TrainConfig, launch: Launch, stop: StopRequest) -> ExitCode:

@@ -10,13 +10,14 @@ from torch import Tensor, nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict, set_state_dict
 from torch.nn.parallel import DistributedDataParallel
 
+from training.architecture import build_model
 from training.config import TrainConfig
 from training.data import Samples
 from training.distributed import Ranks
 from training.engines.base import build_optimizer, set_hyperparameters
 from training.errors import CheckpointError
 from training.layout import Layout
-from training.model import build_model, sample_losses
+from training.model import sample_losses
 from training.moe import measure_experts
 from training.progress import CheckpointInfo
 
@@ -28,7 +29,7 @@ class DdpEngine:
 
     def __init__(self, config: TrainConfig, ranks: Ranks, layout: Layout) -> None:
         self._config, self._ranks, self._layout = config, ranks, layout
-        self._model = build_model(config.model, config.seed, ranks.device)
+        self._model = build_model(config, ranks.device)
         self.num_parameters = sum(parameter.numel() for parameter in self._model.parameters())
         self._optimizer = build_optimizer(self._model, config.optimizer, fused=True)
         self._accumulation = config.plan_batch(ranks.world_size).accumulation

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from training.architecture import build_model
 from training.batch import BatchPlan
 from training.config import TrainConfig
 from training.data import Samples
@@ -20,7 +21,7 @@ from training.distributed import Ranks
 from training.engines.base import build_optimizer, set_hyperparameters
 from training.errors import CheckpointError
 from training.layout import Layout
-from training.model import build_model, sample_losses
+from training.model import sample_losses
 from training.moe import measure_experts
 from training.progress import CheckpointInfo
 
@@ -63,7 +64,7 @@ class DeepSpeedEngine:
     def __init__(self, config: TrainConfig, ranks: Ranks, layout: Layout) -> None:
         self._config, self._ranks, self._layout = config, ranks, layout
         deepspeed = import_deepspeed(ranks)
-        model = build_model(config.model, config.seed, ranks.device)
+        model = build_model(config, ranks.device)
         self.num_parameters = sum(parameter.numel() for parameter in model.parameters())
         optimizer = build_optimizer(model, config.optimizer, fused=ranks.device.type == "cuda")
         plan = config.plan_batch(ranks.world_size)

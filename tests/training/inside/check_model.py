@@ -6,13 +6,20 @@ from typing import Literal
 import pytest
 import torch
 
-from training.config import ModelConfig
-from training.model import attention_choice, build_model, next_token_loss, rotary, rotate
+from training.architecture import build_model as build
+from training.config import ModelConfig, TrainConfig
+from training.model import Transformer, attention_choice, next_token_loss, rotary, rotate
 
 pytestmark = pytest.mark.training
 
 CPU = torch.device("cpu")
 SMALL = ModelConfig(dim=32, num_layers=2, num_heads=4, num_kv_heads=2, ffn_dim=64)
+
+
+def build_model(model: ModelConfig, seed: int, device: torch.device) -> Transformer:
+    built = build(TrainConfig(name="x", steps=20, seed=seed, model=model), device)
+    assert isinstance(built, Transformer)
+    return built
 
 
 def tokens(*shape: int) -> torch.Tensor:
@@ -94,9 +101,10 @@ def test_the_chosen_kernel_is_used_and_named(kernel: Literal["flash", "math"]) -
         assert torch.allclose(chosen(tokens(2, 16)), auto(tokens(2, 16)), atol=1e-5)
 
 
-def test_recomputing_activations_gives_the_same_gradients() -> None:
+@pytest.mark.parametrize("mode", ["full", "selective"])
+def test_recomputing_activations_gives_the_same_gradients(mode: Literal["full", "selective"]) -> None:
     kept = build_model(SMALL, 0, CPU).train()
-    recomputed = build_model(replace(SMALL, activation_checkpointing="full"), 0, CPU).train()
+    recomputed = build_model(replace(SMALL, activation_checkpointing=mode), 0, CPU).train()
     for model in (kept, recomputed):
         next_token_loss(model(tokens(2, 16)), tokens(2, 16)).mean().backward()
     for (name, one), other in zip(kept.named_parameters(), recomputed.parameters(), strict=True):

@@ -7,8 +7,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from training.config import ModelConfig
-from training.model import Routed, build_model, sample_losses
+from training.architecture import build_model as build
+from training.config import ModelConfig, TrainConfig
+from training.model import Routed, Transformer, sample_losses
 from training.moe import MixtureOfExperts, Router, balance_loss, measure_experts
 
 pytestmark = pytest.mark.training
@@ -16,6 +17,12 @@ pytestmark = pytest.mark.training
 CPU = torch.device("cpu")
 SMALL = ModelConfig(dim=32, num_layers=2, num_heads=4, num_kv_heads=2, ffn_dim=64, num_experts=4)
 LENGTH = 24
+
+
+def build_model(model: ModelConfig, seed: int, device: torch.device) -> Transformer:
+    built = build(TrainConfig(name="x", steps=20, seed=seed, model=model), device)
+    assert isinstance(built, Transformer)
+    return built
 
 
 def mixture(**changes: object) -> MixtureOfExperts:

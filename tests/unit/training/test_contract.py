@@ -16,6 +16,8 @@ pytestmark = pytest.mark.unit
 PURE = [
     "batch",
     "config",
+    "config_file",
+    "documents",
     "errors",
     "exit_codes",
     "history",
@@ -25,8 +27,10 @@ PURE = [
     "plot",
     "progress",
     "recipes",
+    "reference",
     "schedule",
     "schema",
+    "shard_index",
     "shuffle",
 ]
 PURE += ["signals", "storage", "torchrun", "train"]

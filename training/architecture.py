@@ -1,0 +1,96 @@
+"""What an engine needs to know about a model, whatever its origin: how it is built, filled, and cut into blocks.
+
+An engine composes them in one order: `build` on the meta device, split tensors, `prepare_blocks`, shard, `place` on the device, `fill`.
+Values come from the seed or from files and from each parameter's name, so they do not depend on the layout.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from training.compilation import compile_blocks
+from training.config import TrainConfig
+from training.recomputation import recompute_activations
+
+
+class Architecture(Protocol):
+    """A kind of causal language model. Nothing here is collective."""
+
+    def build(self) -> nn.Module:
+        """The whole model with its parameters on the meta device: token ids [batch, sequence] to fp32 logits [batch, sequence, vocab]."""
+        ...
+
+    def blocks(self, model: nn.Module) -> Sequence[nn.Module]:
+        """Its repeated blocks in order: the units of sharding, recomputation and compilation. The rest belongs to the root."""
+        ...
+
+    def fill(self, model: nn.Module) -> None:
+        """Give every parameter its first value; each may be whole or a DTensor, and the model a part of the whole with the same names."""
+        ...
+
+    def flops_per_token(self, length: int) -> int:
+        """Floating point operations of one token's forward and backward pass in a sequence of this length, without recomputation."""
+        ...
+
+    def attention_kernel(self, length: int, dtype: torch.dtype, device: torch.device) -> str:
+        """Kernel family that attention takes for this length, for the log."""
+        ...
+
+
+def choose_architecture(config: TrainConfig) -> Architecture:
+    """The architecture that `config.model` describes."""
+    from training.model import TransformerArchitecture
+
+    return TransformerArchitecture(config.model, config.seed)
+
+
+def build_model(config: TrainConfig, device: torch.device) -> nn.Module:
+    """A whole model on one device, filled: what engines that do not shard parameters themselves start from."""
+    architecture = choose_architecture(config)
+    model = architecture.build()
+    prepare_blocks(architecture.blocks(model), config)
+    place(model, device)
+    architecture.fill(model)
+    return model
+
+
+def prepare_blocks(blocks: Sequence[nn.Module], config: TrainConfig) -> None:
+    """Recompute and compile the blocks as the configuration says, in place; parameter names stay. Before sharding, after tensor splits."""
+    recompute_activations(blocks, config.model.activation_checkpointing)
+    if config.model.compile:
+        compile_blocks(blocks)
+
+
+def place(model: nn.Module, device: torch.device) -> None:
+    """Give parameters on the meta device storage on this one, unfilled; move the rest. Parameters that were one tensor stay one."""
+    shared = _shared_names(model)
+    model._apply(lambda tensor: torch.empty_like(tensor, device=device) if tensor.is_meta else tensor.to(device))
+    for first, *others in shared:
+        parameter = model.get_parameter(first)
+        for name in others:
+            parent, _, attribute = name.rpartition(".")
+            setattr(model.get_submodule(parent), attribute, parameter)
+
+
+def copy_whole(parameter: Tensor, whole: Tensor) -> None:
+    """Copy a whole tensor into a parameter, or this rank's part of it where the parameter is a DTensor. Call without gradients."""
+    if not hasattr(parameter, "device_mesh"):
+        parameter.copy_(whole)
+        return
+    from torch.distributed.tensor import DTensor
+    from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
+
+    assert isinstance(parameter, DTensor)
+    shape, offset = compute_local_shape_and_global_offset(parameter.shape, parameter.device_mesh, parameter.placements)
+    part = tuple(slice(start, start + size) for start, size in zip(offset, shape, strict=True))
+    parameter.to_local().copy_(whole[part])
+
+
+def _shared_names(model: nn.Module) -> list[list[str]]:
+    """Names of each parameter that has several, as with tied embeddings; the first is the one that iteration gives."""
+    names: dict[int, list[str]] = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        names.setdefault(id(parameter), []).append(name)
+    return [group for group in names.values() if len(group) > 1]
