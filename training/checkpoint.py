@@ -1,29 +1,38 @@
-"""Saving and resuming, as a transaction around the engine's own writers.
+"""Saving, as a transaction around the engine's own writers.
 
-A save: all ranks write into a new folder, each makes its files durable and takes their digests, rank 0 writes the manifest and renames the
-folder. A resume: newest first, all ranks check a share of the files each; the first whole checkpoint wins, damage is named, and a run that
-has only damaged ones stops. Every rank takes each decision from the same gathered facts, so none is left alone in a collective.
+All ranks write into a new folder, each makes its files durable and takes their digests on the way, rank 0 writes the manifest and renames
+the folder. An asynchronous save copies the state into host memory and does all of that behind the training: each rank's thread only
+touches files, and the ranks learn in the sum that every step makes anyway how far the others are. So every rank takes each decision from
+the same facts, none is left alone in a collective, and a save that failed on one rank ends the run on all of them and is never published.
 """
 
 import logging
+import platform
 import shutil
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 
 from training import storage
+from training.background import BackgroundWork
 from training.config import TrainConfig
 from training.distributed import Ranks
 from training.engines import Engine
 from training.errors import CheckpointError
 from training.lease import Lease, read_holder
-from training.progress import CheckpointInfo, Progress, layout_change, refuse_other_run
-from training.randomness import generators_from_json, generators_to_json, seed_generators
+from training.progress import CheckpointInfo, Progress
+from training.randomness import generators_to_json
+from training.restore import ENGINE, INFO, Restorer, random_file
+from training.retention import surplus
+from training.staging import Staging
+from training.stall import Stall
+from training.writer import CheckpointWriter
 
-_INFO = "info.json"
-_ENGINE = "engine"
 # Network file systems may show another client's write only after a while.
 _VISIBLE_SECONDS = 10.0
 _log = logging.getLogger(__name__)
@@ -31,61 +40,91 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SavedCheckpoint:
-    """A save that succeeded."""
+    """A save that succeeded. Times in seconds."""
 
+    step: int
     directory: Path
     seconds: float
+    """From the call to the published folder."""
+    stall_seconds: float
+    """Of those, how long training stood still."""
     size_bytes: int
 
 
+@dataclass(frozen=True)
+class _Stage:
+    """Work that every rank does in a thread, and what follows once all have finished it; that is given each rank's result."""
+
+    work: BackgroundWork
+    conclude: Callable[[list[Any]], None]
+
+
 class Checkpointer:
-    """The checkpoints of one run. Construction takes the run directory's lease; every method is collective."""
+    """The checkpoints of one run. Construction takes the run directory's lease; every method but `votes` and `close` is collective."""
 
     def __init__(self, config: TrainConfig, ranks: Ranks, corpus: str) -> None:
         self._config, self._ranks, self._corpus = config, ranks, corpus
         self._root = config.run_directory / "checkpoints"
         self._saved_step: int | None = None
         self._lease: Lease | None = None
+        self._staging = Staging()
+        self._stage: _Stage | None = None
+        self._stall = Stall()
+        self._saved: list[SavedCheckpoint] = []
         ranks.together(self._take_lease, "taking the run directory", CheckpointError)
         self._refuse_private_storage()
 
     def resume(self, engine: Engine) -> Progress:
         """Restore the newest whole checkpoint as `checkpoint.resume` says. Raises CheckpointError or ConfigError."""
-        steps = self._ranks.broadcast(storage.published_steps(self._root))
-        mode = self._config.checkpoint.resume
-        if mode == "never" and steps:
-            raise CheckpointError(f"checkpoint.resume is never, but {self._root} holds step {steps[0]}; choose another name")
-        for step in steps:
-            directory = storage.step_directory(self._root, step)
-            damage = self._find_damage(directory)
-            if damage:
-                self._say(logging.WARNING, f"checkpoint of step {step} is damaged and passed over: {'; '.join(damage)}")
-                continue
-            return self._restore(engine, directory)
-        if steps:
-            raise CheckpointError(
-                f"all checkpoints in {self._root} are damaged: steps {', '.join(map(str, steps))}; none can be resumed from"
-            )
-        if mode == "required":
-            raise CheckpointError(f"checkpoint.resume is required, but {self._root} holds no checkpoint")
-        seed_generators(self._config.seed, self._ranks.rank)
-        return Progress()
+        progress = Restorer(self._config, self._ranks, self._corpus, self._root).resume(engine)
+        self._saved_step = progress.step or None
+        return progress
 
-    def save(self, engine: Engine, progress: Progress) -> SavedCheckpoint | None:
-        """Save this step, durably; None if it is saved already. Raises CheckpointError on every rank if any rank fails."""
+    def save(self, engine: Engine, progress: Progress, *, at_once: bool = False) -> None:
+        """Save this step, unless it is already; durable on return if `at_once` is set or `checkpoint.mode` is sync, else behind the
+        training.
+
+        Waits for the save before it. Raises CheckpointError on every rank if any rank fails, in this save or the one before.
+        """
         if self._saved_step == progress.step:
-            return None
-        started = time.monotonic()
-        target = storage.step_directory(self._root, progress.step)
-        directory = self._open(progress.step)
-        records = self._write(engine, progress, directory)
-        self._on_main(lambda: self._publish(directory, target, progress.step, records), "publishing the checkpoint")
-        self._saved_step = progress.step
-        self._retire(target)
-        return SavedCheckpoint(target, time.monotonic() - started, sum(record.size for record in records))
+            return
+        with self._stall.waiting():
+            self._finish_stages()
+            behind = self._config.checkpoint.mode == "async" and not at_once
+            self._save(engine, progress, self._staging if behind else None)
+            if not behind:
+                self._finish_stages()
+
+    def votes(self) -> list[float]:
+        """What this rank has to say of work behind the training, to be summed over all ranks and given to `settle`."""
+        stage = self._stage
+        return [float(bool(stage and not stage.work.running)), float(bool(stage and stage.work.failure))]
+
+    def settle(self, votes: Sequence[float]) -> list[SavedCheckpoint]:
+        """Go on with work behind the training as all ranks' votes say; gives the saves completed since the last call.
+
+        Raises CheckpointError on every rank if that work failed on any.
+        """
+        finished, failed = votes
+        if failed or finished == self._ranks.world_size:
+            with self._stall.waiting():
+                self._conclude()
+        return self.completed()
+
+    def drain(self) -> list[SavedCheckpoint]:
+        """Wait for all work behind the training; gives the saves completed since the last call. Raises CheckpointError as `settle` does."""
+        self._finish_stages()
+        return self.completed()
+
+    def completed(self) -> list[SavedCheckpoint]:
+        """The saves completed since the last call of this, `settle` or `drain`."""
+        saved, self._saved = self._saved, []
+        return saved
 
     def close(self) -> None:
-        """Give the run directory back."""
+        """Give the run directory back, once nothing of this rank writes to it any more."""
+        if self._stage:
+            self._stage.work.wait()
         if self._lease:
             self._lease.release()
 
@@ -109,57 +148,69 @@ class Checkpointer:
                 f"{path} of rank 0 is not what ranks {', '.join(blind)} see there; checkpoint.directory must be shared storage"
             )
 
-    def _find_damage(self, directory: Path) -> list[str]:
-        own = storage.find_damage(directory, part=self._ranks.rank, parts=self._ranks.world_size)
-        return sorted({damage for damages in self._ranks.gather(own) for damage in damages})
+    def _save(self, engine: Engine, progress: Progress, staging: Staging | None) -> None:
+        # A number of its own: the loop moves `progress` on while the rest happens behind it.
+        step, started = progress.step, time.monotonic()
+        writer = CheckpointWriter(self._open(step), staging)
+        self._write(engine, progress, writer)
+        self._saved_step = step
+        self._start(
+            f"writing the checkpoint of step {step}",
+            writer.finish,
+            lambda records: self._publish(writer.directory, step, records, started),
+        )
 
-    def _restore(self, engine: Engine, directory: Path) -> Progress:
-        info = CheckpointInfo.from_json((directory / _INFO).read_text(encoding="utf-8"))
-        refuse_other_run(info, self._config, self._corpus)
-        change = layout_change(info, self._config, self._ranks.world_size)
-        if change is None:
-            engine.load(directory / _ENGINE)
-            generators_from_json(self._random_file(directory).read_text(encoding="utf-8"))
-        else:
-            self._convert(engine, directory, info, change)
-            # Generators belong to ranks; other ranks get fresh ones that no earlier step has used.
-            seed_generators(self._config.seed, self._ranks.rank, info.step)
-        self._saved_step = info.step
-        self._say(logging.INFO, f"resumed from step {info.step} in {directory}")
-        return Progress(info.step, info.samples)
+    def _start(self, what: str, action: Callable[[], Any], conclude: Callable[[list[Any]], None]) -> None:
+        self._stage = _Stage(BackgroundWork(what, action), conclude)
 
-    def _convert(self, engine: Engine, directory: Path, info: CheckpointInfo, change: str) -> None:
-        if self._config.checkpoint.on_world_change == "refuse":
-            raise CheckpointError(f"{change}; start with the former layout, or set checkpoint.on_world_change to convert")
-        self._say(logging.INFO, f"{change}: converting")
-        scratch = self._root / "conversion.saving-0"
-        self._on_main(lambda: (shutil.rmtree(scratch, ignore_errors=True), scratch.mkdir()), "preparing the conversion")
-        try:
-            engine.convert(directory / _ENGINE, info, scratch)
-        except CheckpointError as error:
-            raise CheckpointError(f"{change}; {error}") from None
-        self._on_main(lambda: shutil.rmtree(scratch), "clearing the conversion")
+    def _finish_stages(self) -> None:
+        """Wait for the work behind the training, and for what follows from it."""
+        while self._stage:
+            self._stage.work.wait()
+            self._conclude()
+
+    def _conclude(self) -> None:
+        """All ranks have finished the present stage, or one has failed: take what follows, on every rank alike."""
+        assert self._stage, "votes were cast, so there is work on every rank"
+        stage, self._stage = self._stage, None
+        stage.work.wait()
+
+        def outcome() -> Any:
+            if stage.work.failure:
+                raise CheckpointError(stage.work.failure)
+            return stage.work.result
+
+        stage.conclude(self._ranks.together(outcome, stage.work.what, CheckpointError))
 
     def _open(self, step: int) -> Path:
         created: list[Path] = []
         self._on_main(lambda: created.append(storage.saving_directory(self._root, step)), "opening a checkpoint folder")
         return self._ranks.broadcast(created[0] if created else None)
 
-    def _write(self, engine: Engine, progress: Progress, directory: Path) -> list[storage.FileRecord]:
-        """Every rank's files, durable and recorded, by the ranks that wrote them."""
-        own = engine.save(directory / _ENGINE)
+    def _write(self, engine: Engine, progress: Progress, writer: CheckpointWriter) -> None:
+        """This rank's files, on disk or in memory as the writer does it."""
+        engine.save(writer.directory / ENGINE, writer)
+        extra = engine.extra_state()
 
-        def finish() -> list[storage.FileRecord]:
-            storage.write_durably(self._random_file(directory), generators_to_json())
-            own.append(self._random_file(directory))
+        def rest() -> None:
+            writer.write_bytes(random_file(writer.directory, self._ranks.rank), generators_to_json().encode())
             if self._ranks.is_main:
-                storage.write_durably(directory / _INFO, self._info(progress).to_json())
-                own.append(directory / _INFO)
-            return [storage.record_file(directory, path) for path in own]
+                writer.write_bytes(writer.directory / INFO, self._info(progress, extra).to_json().encode())
 
-        return [record for records in self._ranks.together(finish, "writing the checkpoint", CheckpointError) for record in records]
+        self._ranks.together(rest, "writing the checkpoint", CheckpointError)
 
-    def _publish(self, directory: Path, target: Path, step: int, records: list[storage.FileRecord]) -> None:
+    def _publish(self, directory: Path, step: int, records: list[list[storage.FileRecord]], started: float) -> None:
+        """Every rank's files are durable: write the manifest and give the folder its name."""
+        claimed = [record for own in records for record in own]
+        target = storage.step_directory(self._root, step)
+        self._on_main(lambda: self._publish_here(directory, target, step, claimed), "publishing the checkpoint")
+        size, seconds = sum(record.size for record in claimed), time.monotonic() - started
+        self._saved.append(SavedCheckpoint(step, target, seconds, self._stall.take(), size))
+        self._retire(target)
+
+    def _publish_here(self, directory: Path, target: Path, step: int, records: list[storage.FileRecord]) -> None:
+        if self._lease:
+            self._lease.check()
         present = {path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file()}
         unclaimed = present - {record.path for record in records}
         for name in unclaimed:
@@ -168,33 +219,39 @@ class Checkpointer:
         storage.publish(directory, target)
 
     def _retire(self, newest: Path) -> None:
-        """Delete what is beyond `checkpoint.keep`, but only once the newest has been read back whole."""
+        """Start to delete what `checkpoint.keep` does not spare, but only once the newest has been read back whole."""
+        settings = self._config.checkpoint
         steps = self._ranks.broadcast(storage.published_steps(self._root))
-        surplus = steps[self._config.checkpoint.keep :]
-        if not surplus:
-            return
-        damage = self._find_damage(newest)
+        doomed = surplus(steps, keep=settings.keep, keep_every=settings.keep_every)
+        if doomed:
+            rank, ranks = self._ranks.rank, self._ranks.world_size
+            self._start(
+                f"reading back {newest.name}",
+                lambda: storage.find_damage(newest, part=rank, parts=ranks),
+                lambda damages: self._delete(newest, doomed, sorted({damage for own in damages for damage in own})),
+            )
+
+    def _delete(self, newest: Path, doomed: list[int], damage: list[str]) -> None:
         if damage:
             raise CheckpointError(f"{newest} was damaged right after it was written: {'; '.join(damage)}; older ones are kept")
-        self._on_main(lambda: [storage.remove(storage.step_directory(self._root, step)) for step in surplus], "removing old checkpoints")
+        self._start("removing old checkpoints", lambda: self._delete_here(doomed) if self._ranks.is_main else None, lambda _: None)
 
-    def _info(self, progress: Progress) -> CheckpointInfo:
+    def _delete_here(self, doomed: list[int]) -> None:
+        for step in doomed:
+            shutil.rmtree(storage.condemn(storage.step_directory(self._root, step)))
+
+    def _info(self, progress: Progress, extra: dict[str, Any]) -> CheckpointInfo:
         return CheckpointInfo(
             step=progress.step,
             samples=progress.samples,
+            data=progress.data,
             world_size=self._ranks.world_size,
             config=self._config.to_mapping(),
             corpus=self._corpus,
-            versions={"torch": torch.__version__},
+            engine_state=extra,
+            versions={"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
         )
 
-    def _random_file(self, directory: Path) -> Path:
-        return directory / f"random-{self._ranks.rank:05d}.json"
-
-    def _on_main(self, action, what: str) -> None:  # noqa: ANN001
+    def _on_main(self, action: Callable[[], Any], what: str) -> None:
         """Run the action on rank 0 alone; a failure there is a failure everywhere."""
         self._ranks.together(lambda: (action(), None)[1] if self._ranks.is_main else None, what, CheckpointError)
-
-    def _say(self, level: int, text: str) -> None:
-        if self._ranks.is_main:
-            _log.log(level, "%s", text)

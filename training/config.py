@@ -189,6 +189,11 @@ class CheckpointConfig(Section):
     """Optimizer steps between saves; 0 saves only at the end and on a signal."""
     keep: Annotated[int, Range(at_least=2)] = 3
     """Newest checkpoints kept; an older one goes only after a newer one has been read back and verified."""
+    keep_every: Count = 0
+    """Checkpoints of these steps' multiples are kept for good, beside the newest; 0 means none."""
+    mode: Literal["sync", "async"] = "sync"
+    """sync: training waits until a save is durable. async: it waits for a copy in host memory, as large as this rank's part of the state,
+    and goes on while that is written; the save before the exit is always sync."""
     resume: Literal["auto", "required", "never"] = "auto"
     """auto: go on from the newest valid checkpoint, or start afresh if none was ever saved. required: having none is an error.
     never: having one is an error. Checkpoints that exist but are all damaged are always an error."""

@@ -29,6 +29,7 @@ class Lease:
     def __init__(self, directory: Path, *, patience_seconds: float = _PATIENCE_SECONDS) -> None:
         """Take the lease, waiting a little for a predecessor that is still ending. Raises LeaseError naming the holder."""
         directory.mkdir(parents=True, exist_ok=True)
+        self._directory = directory
         self._file: TextIOWrapper = (directory / _FILE).open("a+", encoding="utf-8")
         deadline = time.monotonic() + patience_seconds
         while not self._try_lock(directory):
@@ -38,9 +39,18 @@ class Lease:
                 raise LeaseError(f"{directory} is in use by {holder}; end that run or choose another checkpoint.directory or name")
             time.sleep(_POLL_SECONDS)
         self._file.truncate(0)
-        holder = {"host": socket.gethostname(), "pid": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}
-        self._file.write(json.dumps(holder))
+        holder = {"host": socket.gethostname(), "pid": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="microseconds")}
+        self._text = json.dumps(holder)
+        self._file.write(self._text)
         self._file.flush()
+
+    def check(self) -> None:
+        """Refuse to go on if another run has taken the directory: a file server may give away the lock of a host that it has lost sight of.
+
+        Raises LeaseError naming the other run.
+        """
+        if read_holder(self._directory) != self._text:
+            raise LeaseError(f"{self._directory} has been taken over by {self._holder()}; nothing more is written there")
 
     def release(self) -> None:
         """Let the next run in."""

@@ -12,7 +12,7 @@ import torch
 from training import distributed
 from training.architecture import choose_architecture
 from training.batch import BatchPlan
-from training.checkpoint import Checkpointer
+from training.checkpoint import Checkpointer, SavedCheckpoint
 from training.config import TrainConfig
 from training.data import Dataset, Samples
 from training.distributed import Ranks
@@ -89,14 +89,15 @@ class Trainer:
         stopped = self._ranks.sum([_as_number(stop)])[0] > 0
         while progress.step < config.steps:
             if stopped or progress.step - first == config.stop_after:
-                self._save()
+                self._save(at_once=True)
                 self._announce_stop(stop, stopped)
                 return ExitCode.RESTART
             stopped = self._step(stop)
             if self._is_due(config.evaluation.every):
                 self._evaluate()
             if self._is_due(config.checkpoint.every):
-                self._save()
+                self._save(at_once=progress.step == config.steps)
+        self._report(self._checkpointer.drain())
         if progress.step != config.steps:
             raise TrainingError(f"made {progress.step} optimizer steps, but {config.steps} were asked for")
         if self._ranks.is_main:
@@ -116,7 +117,7 @@ class Trainer:
             floor=self._config.schedule.floor,
         )
         norm = self._engine.optimizer_step(rate)
-        total, requests = self._ranks.sum([self._weight * float(mean), _as_number(stop)])
+        total, requests, *votes = self._ranks.sum([self._weight * float(mean), _as_number(stop), *self._checkpointer.votes()])
         loss = total / plan.replicas
         progress.step += 1
         progress.samples += plan.global_batch
@@ -126,6 +127,7 @@ class Trainer:
         tokens = plan.global_batch * self._config.data.sequence_length
         timing = {"tokens_per_second": tokens / seconds, "seconds": seconds}
         self._metrics.step(progress.step, loss=loss, lr=rate, grad_norm=norm, **timing, **self._engine.measures())
+        self._report(self._checkpointer.settle(votes))
         return requests > 0
 
     def _batches(self) -> Iterator[Samples]:
@@ -148,12 +150,18 @@ class Trainer:
         loss = ranks.sum([self._weight * total])[0] / count
         self._metrics.evaluation(self._progress.step, loss, time.monotonic() - started)
 
-    def _save(self) -> None:
-        if self._progress.step == 0:
-            return
-        saved = self._checkpointer.save(self._engine, self._progress)
-        if saved:
-            self._metrics.checkpoint(self._progress.step, saved.directory, saved.seconds, saved.size_bytes)
+    def _save(self, *, at_once: bool) -> None:
+        """Save this step; whatever is still being written behind is finished first, and if `at_once` is set so is this one."""
+        if self._progress.step:
+            self._checkpointer.save(self._engine, self._progress, at_once=at_once)
+        if at_once:
+            self._report(self._checkpointer.drain())
+        else:
+            self._report(self._checkpointer.completed())
+
+    def _report(self, saved: list[SavedCheckpoint]) -> None:
+        for checkpoint in saved:
+            self._metrics.checkpoint(checkpoint)
 
     def _is_due(self, every: int) -> bool:
         """Whether something done every so many steps is due now; what is done at all is done at the last step too."""

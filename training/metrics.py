@@ -4,9 +4,12 @@ import json
 import logging
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from training.batch import BatchPlan
+
+if TYPE_CHECKING:
+    from training.checkpoint import SavedCheckpoint
 
 _log = logging.getLogger(__name__)
 
@@ -48,11 +51,13 @@ class Metrics:
         if self._file:
             _log.info("step %d  eval loss %.4f  (%.2f s)", step, loss, seconds)
 
-    def checkpoint(self, step: int, directory: Path, seconds: float, size_bytes: int) -> None:
-        """A published checkpoint."""
-        self._write("checkpoint", step=step, seconds=seconds, size_bytes=size_bytes)
+    def checkpoint(self, saved: "SavedCheckpoint") -> None:
+        """A published checkpoint, how long it took, and how long training stood still for it."""
+        stall = saved.stall_seconds
+        self._write("checkpoint", step=saved.step, seconds=saved.seconds, checkpoint_stall_seconds=stall, size_bytes=saved.size_bytes)
         if self._file:
-            _log.info("step %d  saved %s  (%.1f MB in %.2f s)", step, directory, size_bytes / 1e6, seconds)
+            what = f"{saved.size_bytes / 1e6:.1f} MB in {saved.seconds:.2f} s, training stood still for {stall:.2f} s"
+            _log.info("step %d  saved %s  (%s)", saved.step, saved.directory, what)
 
     def end(self, step: int, outcome: str) -> None:
         """The end of this process's part of the run."""

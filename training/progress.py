@@ -1,10 +1,11 @@
 """How far a run is, what a checkpoint says about itself, and whether a configuration may go on from it. Standard library only."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from training.config import TrainConfig
+from training.errors import CheckpointError
 from training.schema import ConfigError
 
 # These change how the same numbers are computed, not what the run is.
@@ -19,6 +20,8 @@ class Progress:
     """Optimizer steps made."""
     samples: int = 0
     """Samples taken, over all ranks: the data cursor."""
+    data: dict[str, Any] = field(default_factory=dict)
+    """What the dataset wants to find again beside that number; only it knows the meaning."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +36,11 @@ class CheckpointInfo:
     corpus: str
     """Fingerprint of the corpus that the cursor belongs to."""
     versions: dict[str, str]
+    """Of the libraries that wrote it."""
+    data: dict[str, Any] = field(default_factory=dict)
+    """See Progress."""
+    engine_state: dict[str, Any] = field(default_factory=dict)
+    """What the engine's files do not hold; see Engine.extra_state."""
 
     def to_json(self) -> str:
         """As text, for the checkpoint."""
@@ -40,8 +48,13 @@ class CheckpointInfo:
 
     @classmethod
     def from_json(cls, text: str) -> "CheckpointInfo":
-        """Back from text."""
-        return cls(**json.loads(text))
+        """Back from text. Raises CheckpointError if another version of this program wrote other keys."""
+        try:
+            return cls(**json.loads(text))
+        except TypeError as error:
+            raise CheckpointError(
+                f"the checkpoint was written by another version of this program ({error}); resume with that one"
+            ) from None
 
     @property
     def engine(self) -> str:

@@ -26,6 +26,7 @@ def generators_to_json() -> str:
         "numpy": [algorithm, np.asarray(keys).tolist(), position, has_gauss, gauss],
         "torch": torch.get_rng_state().numpy().tobytes().hex(),
         "cuda": [device.numpy().tobytes().hex() for device in devices],
+        "device": torch.cuda.current_device() if devices else None,
     }
     return json.dumps(state)
 
@@ -38,8 +39,12 @@ def generators_from_json(text: str) -> None:
     algorithm, keys, *rest = state["numpy"]
     np.random.set_state((algorithm, np.array(keys, dtype=np.uint32), *rest))
     torch.set_rng_state(_tensor(state["torch"]))
-    if state["cuda"] and torch.cuda.device_count() == len(state["cuda"]):
-        torch.cuda.set_rng_state_all([_tensor(device) for device in state["cuda"]])
+    devices = [_tensor(device) for device in state["cuda"]]
+    if devices and torch.cuda.device_count() == len(devices):
+        torch.cuda.set_rng_state_all(devices)
+    elif devices and torch.cuda.is_available():
+        # The launcher shows ranks other devices than before; what this rank drew from is what must go on.
+        torch.cuda.set_rng_state(devices[state["device"]])
 
 
 def _tensor(text: str) -> torch.Tensor:

@@ -6,23 +6,24 @@ Layout of a checkpoint folder, all of it under <run>/checkpoints:
     step-000000030.saving-<id>/     being written, or left by a run that died: never read, removed at the next start
     step-000000020.damaged-<id>/    found damaged when its step was saved again: kept for a look, never read
 
-The manifest lists every file's size and digest, and its own. Standard library only.
+The manifest lists every file's size and digest, and its own. Standard library only, but for the reading of digests.
 """
 
 import hashlib
+import heapq
 import json
 import os
 import re
 import shutil
+import stat
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 MANIFEST = "manifest.json"
-ALGORITHM = "sha256"
-_FORMAT = 1
-_CHUNK_BYTES = 4 << 20
+ALGORITHM = "xxh3_128"
+_FORMAT = 2
 _STEP = re.compile(r"step-(\d{9,})")
 
 
@@ -85,13 +86,12 @@ def write_durably(path: Path, text: str) -> None:
 
 
 def record_file(directory: Path, path: Path) -> FileRecord:
-    """Size and digest of a file as storage gives it back."""
-    digest, size = hashlib.new(ALGORITHM), 0
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            digest.update(chunk)
-            size += len(chunk)
-    return FileRecord(path.relative_to(directory).as_posix(), size, digest.hexdigest())
+    """Size and digest of a file as storage gives it back. Raises OSError."""
+    # Only here, so that what merely lists checkpoints needs no library.
+    from training.durable import digest_file
+
+    read = digest_file(path)
+    return FileRecord(path.relative_to(directory).as_posix(), read.size, read.digest)
 
 
 def write_manifest(directory: Path, step: int, records: Iterable[FileRecord]) -> None:
@@ -111,10 +111,9 @@ def publish(directory: Path, target: Path) -> None:
     sync_path(target.parent)
 
 
-def remove(directory: Path) -> None:
-    """Delete a published folder; one that is half deleted no longer has its published name."""
-    doomed = directory.rename(directory.with_name(f"{directory.name}.deleting-{uuid.uuid4().hex[:12]}"))
-    shutil.rmtree(doomed)
+def condemn(directory: Path) -> Path:
+    """Take a published folder's name away; gives the new one, to delete at leisure. One that is half deleted is never read."""
+    return directory.rename(directory.with_name(f"{directory.name}.deleting-{uuid.uuid4().hex[:12]}"))
 
 
 def read_manifest(directory: Path) -> list[FileRecord]:
@@ -138,18 +137,32 @@ def read_manifest(directory: Path) -> list[FileRecord]:
 def find_damage(directory: Path, *, part: int = 0, parts: int = 1) -> list[str]:
     """What is wrong with a published checkpoint, one line per file; empty if nothing is.
 
-    The files can be shared out over `parts` readers; reader `part` checks every parts-th of them and the manifest.
+    The files can be shared out over `parts` readers; each checks about as many bytes, and all check the manifest.
     """
     try:
         records = read_manifest(directory)
     except ValueError as error:
         return [str(error)]
-    return [damage for record in records[part::parts] if (damage := _damage(directory, record))]
+    return [damage for record in share(records, part, parts) if (damage := _damage(directory, record))]
+
+
+def share(records: Iterable[FileRecord], part: int, parts: int) -> list[FileRecord]:
+    """One reader's files: the largest first, each to the reader with the least so far."""
+    loads = [(0, reader) for reader in range(parts)]
+    chosen = []
+    for record in sorted(records, key=lambda record: (-record.size, record.path)):
+        size, reader = heapq.heappop(loads)
+        heapq.heappush(loads, (size + record.size + 1, reader))
+        if reader == part:
+            chosen.append(record)
+    return chosen
 
 
 def _damage(directory: Path, record: FileRecord) -> str | None:
     path = directory / record.path
     try:
+        if not stat.S_ISREG(mode := path.lstat().st_mode):
+            return f"{record.path}: not a regular file (mode {mode:o})"
         size = path.stat().st_size
         if size != record.size:
             return f"{record.path}: {size} bytes in place of {record.size}"
@@ -163,4 +176,4 @@ def _damage(directory: Path, record: FileRecord) -> str | None:
 
 
 def _digest(body: dict) -> str:
-    return hashlib.new(ALGORITHM, json.dumps(body, sort_keys=True).encode()).hexdigest()
+    return hashlib.new("sha256", json.dumps(body, sort_keys=True).encode()).hexdigest()

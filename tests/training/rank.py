@@ -92,6 +92,11 @@ class Template:
         return line.strip()
 
 
+def find_damage(checkpoint: Path) -> list[str]:
+    """What `training.storage.find_damage` says; digests need a library of the training environment."""
+    return template().ask({"damage": str(checkpoint)})["damage"]
+
+
 @functools.cache
 def template() -> Template:
     """One for the whole session, made at its first use."""
@@ -103,11 +108,10 @@ def template() -> Template:
 class Rank:
     """One rank's process."""
 
-    def __init__(self, arguments: Sequence[str], environ: dict[str, str], output: Path, module: str = "training.train") -> None:
+    def __init__(self, arguments: Sequence[str], environ: dict[str, str], output: Path) -> None:
         self._output = output
         self.code: int | None = None
-        request = {"start": list(arguments), "environ": environ, "output": str(output), "module": module}
-        self.pid: int = template().ask(request)["pid"]
+        self.pid: int = template().ask({"start": list(arguments), "environ": environ, "output": str(output)})["pid"]
 
     def poll(self) -> int | None:
         """Exit code, once it has ended."""

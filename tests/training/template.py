@@ -3,7 +3,8 @@
 Importing takes seconds of CPU per rank and start; a fork takes milliseconds, and the rank is as real: a process of its own, with its own
 signals, memory and exit code. Requests are JSON lines on stdin, one answer line each on stdout:
 
-    {"start": [arguments], "environ": {...}, "output": "file", "module": "training.train"}  ->  {"pid": 123}
+    {"start": [arguments], "environ": {...}, "output": "file"}  ->  {"pid": 123}
+    {"damage": "checkpoint"}  ->  {"damage": [what is wrong with it]}
     {"poll": 123}                                              ->  {"code": null | exit code, negative for a signal}
 """
 
@@ -12,6 +13,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 _running: set[int] = set()
@@ -26,11 +28,35 @@ def main() -> None:
     answers.flush()
     for line in sys.stdin:
         request = json.loads(line)
-        answer = {"pid": start(request)} if "start" in request else {"code": poll(request["poll"])}
-        answers.write(json.dumps(answer) + "\n")
+        answers.write(json.dumps(answer(request)) + "\n")
         answers.flush()
     for pid in _running:
         os.kill(pid, signal.SIGKILL)
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """What was asked for."""
+    if "start" in request:
+        return {"pid": start(request)}
+    if "damage" in request:
+        return {"damage": find_damage(Path(request["damage"]))}
+    return {"code": poll(request["poll"])}
+
+
+def find_damage(checkpoint: Path) -> list[str]:
+    """In a process of its own, since the one that ranks are forked from must have no threads or buffers."""
+    from training import storage
+
+    receiver, sender = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.write(sender, json.dumps(storage.find_damage(checkpoint)).encode())
+        os._exit(0)
+    os.close(sender)
+    with os.fdopen(receiver) as answers:
+        found = answers.read()
+    os.waitpid(pid, 0)
+    return json.loads(found)
 
 
 def import_everything() -> None:
@@ -50,9 +76,11 @@ def start(request: dict[str, Any]) -> int:
         os.dup2(output, descriptor)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.environ.update(request["environ"])
+    from training.train import main as train
+
     code = 70
     try:
-        code = importlib.import_module(request["module"]).main(request["start"])
+        code = train(request["start"])
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from tests.training.job import DDP, Job, values, zero
-from tests.training.rank import wait
+from tests.training.rank import find_damage, wait
 from training import storage
 
 pytestmark = pytest.mark.training
@@ -47,7 +47,7 @@ def test_a_killed_run_always_resumes_from_its_newest_save(job: Job, engine: dict
         steps = storage.published_steps(job.checkpoints)
         assert steps[0] > newest, f"kill {kill}: nothing new was saved"
         newest = steps[0]
-        assert storage.find_damage(storage.step_directory(job.checkpoints, newest)) == [], f"kill {kill}"
+        assert find_damage(storage.step_directory(job.checkpoints, newest)) == [], f"kill {kill}"
     made = max(job.history().steps)
     assert made - newest <= 1, "more than the step in flight was lost"
     finished = job.run(ranks=ranks, expect=75, stop_after=2, **engine)

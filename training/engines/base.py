@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from training.config import OptimizerConfig
 from training.data import Samples
 from training.progress import CheckpointInfo
+from training.writer import CheckpointWriter
 
 
 class Engine(Protocol):
@@ -37,8 +38,8 @@ class Engine(Protocol):
         """What the model has measured of itself since the last call, for the metrics; the same on every rank."""
         ...
 
-    def save(self, directory: Path) -> list[Path]:
-        """Write model and optimizer into the directory, durably; gives the files that this rank wrote."""
+    def save(self, directory: Path, writer: CheckpointWriter) -> None:
+        """Hand model and optimizer, as they are now, to the writer, as files in the directory; the writer may put them there later."""
         ...
 
     def load(self, directory: Path) -> None:
@@ -50,6 +51,14 @@ class Engine(Protocol):
 
         Raises CheckpointError with the remedy when this engine cannot.
         """
+        ...
+
+    def extra_state(self) -> dict[str, Any]:
+        """What else must survive, the same on every rank and small enough for JSON, such as a loss scaler's scale."""
+        ...
+
+    def load_extra_state(self, state: dict[str, Any]) -> None:
+        """Take back what `extra_state` gave, perhaps of another engine; empty if there was nothing."""
         ...
 
 

@@ -1,25 +1,26 @@
 """Plain PyTorch: the whole model on every rank, gradients averaged. With one rank, no wrapper at all."""
 
-from collections.abc import Generator, Iterable
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import torch
-import torch.distributed.checkpoint as dcp
 from torch import Tensor, nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict, set_state_dict
 from torch.nn.parallel import DistributedDataParallel
 
+from training import container
 from training.architecture import build_model
 from training.config import TrainConfig
 from training.data import Samples
 from training.distributed import Ranks
 from training.engines.base import build_optimizer, set_hyperparameters
-from training.errors import CheckpointError
 from training.layout import Layout
 from training.model import sample_losses
 from training.moe import measure_experts
 from training.progress import CheckpointInfo
+from training.writer import CheckpointWriter
 
 _STATE_OPTIONS = StateDictOptions(strict=True)
 
@@ -74,20 +75,15 @@ class DdpEngine:
         """See Engine."""
         return measure_experts(self._model, self._ranks.sum)
 
-    def save(self, directory: Path) -> list[Path]:
+    def save(self, directory: Path, writer: CheckpointWriter) -> None:
         """See Engine. Replicated tensors are written once, shared out over the ranks."""
         directory.mkdir(exist_ok=True)
-        writer = dcp.FileSystemWriter(directory, sync_files=True)
-        with _named_failure("writing"):
-            dcp.save(self._state(), storage_writer=writer, process_group=self._ranks.control)
-        own = [*directory.glob(f"__{self._ranks.rank}_*.distcp")]
-        return [*own, directory / ".metadata"] if self._ranks.is_main else own
+        container.save(self._state(), directory, writer, self._ranks.control)
 
     def load(self, directory: Path) -> None:
         """See Engine."""
         state = self._state()
-        with _named_failure("reading"):
-            dcp.load(state, storage_reader=dcp.FileSystemReader(directory), process_group=self._ranks.control)
+        container.load(state, directory, self._ranks.control)
         set_state_dict(
             self._model,
             self._optimizer,
@@ -101,6 +97,13 @@ class DdpEngine:
         """See Engine. The format does not depend on the number of ranks, so there is nothing to convert."""
         del written, scratch
         self.load(directory)
+
+    def extra_state(self) -> dict[str, Any]:
+        """See Engine."""
+        return {}
+
+    def load_extra_state(self, state: dict[str, Any]) -> None:
+        """See Engine."""
 
     def _state(self) -> dict:
         model, optimizer = get_state_dict(self._model, self._optimizer, options=_STATE_OPTIONS)
@@ -124,13 +127,3 @@ class DdpEngine:
                 sample_losses(self._wrapped(tokens), tokens)[1].sum().backward()
         self.measures()
         self._optimizer.zero_grad(set_to_none=True)
-
-
-@contextmanager
-def _named_failure(what: str) -> Generator[None]:
-    """DCP's own exception is no Exception and spans many lines; say which ranks failed, and why, in one."""
-    try:
-        yield
-    except dcp.CheckpointException as error:
-        reasons = "; ".join(f"rank {rank}: {type(problem).__name__}: {problem}" for rank, (problem, _) in sorted(error.failures.items()))
-        raise CheckpointError(f"{what} the checkpoint failed on {reasons}") from None

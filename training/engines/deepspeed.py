@@ -24,6 +24,7 @@ from training.layout import Layout
 from training.model import sample_losses
 from training.moe import measure_experts
 from training.progress import CheckpointInfo
+from training.writer import CheckpointWriter
 
 _TAG = "zero"
 _FORMATS = {0: "replicated", 1: "flat groups", 2: "flat groups", 3: "sharded parameters"}
@@ -75,7 +76,6 @@ class DeepSpeedEngine:
             config=deepspeed_config(config, plan),
             dist_init_required=False,
         )
-        self._written = record_writes(self._engine)
         self._is_plain = config.engine.zero_stage == 0
 
     def accumulate(self, batches: Iterable[Samples]) -> Tensor:
@@ -111,11 +111,17 @@ class DeepSpeedEngine:
         """See Engine."""
         return measure_experts(self._engine.module, self._ranks.sum)
 
-    def save(self, directory: Path) -> list[Path]:
+    def save(self, directory: Path, writer: CheckpointWriter) -> None:
         """See Engine."""
-        self._written.clear()
+        self._engine.checkpoint_engine.save = lambda state_dict, path: writer.write_object(Path(path), state_dict)
         self._engine.save_checkpoint(str(directory), tag=_TAG, save_latest=False)
-        return list(self._written)
+
+    def extra_state(self) -> dict[str, Any]:
+        """See Engine. DeepSpeed's own files hold its loss scaler."""
+        return {}
+
+    def load_extra_state(self, state: dict[str, Any]) -> None:
+        """See Engine."""
 
     def load(self, directory: Path) -> None:
         """See Engine."""
@@ -202,29 +208,3 @@ def separate_step_counts(optimizer: Any) -> None:
     for state in getattr(optimizer, "optimizer", optimizer).state.values():
         if isinstance(state.get("step"), Tensor):
             state["step"] = state["step"].clone()
-
-
-def record_writes(engine: Any) -> list[Path]:
-    """Make the engine's checkpoint writer durable, and list here each file that it has written on this rank."""
-    written: list[Path] = []
-
-    def save_durably(state_dict: Any, path: str) -> None:
-        try:
-            # An open file and not its name: torch would answer a full disk with a file position in place of the reason.
-            with Path(path).open("wb") as file:
-                torch.save(state_dict, file)
-                file.flush()
-                os.fsync(file.fileno())
-        except (OSError, RuntimeError) as error:
-            raise CheckpointError(f"cannot write {path}: {root_cause(error)}") from error
-        written.append(Path(path))
-
-    engine.checkpoint_engine.save = save_durably
-    return written
-
-
-def root_cause(error: BaseException) -> BaseException:
-    """The first error of a chain, which others have hidden."""
-    while error.__context__:
-        error = error.__context__
-    return error

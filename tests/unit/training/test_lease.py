@@ -29,6 +29,15 @@ def test_a_second_run_is_refused_and_the_first_one_named(tmp_path: Path) -> None
     Lease(tmp_path, patience_seconds=0).release()
 
 
+def test_a_run_whose_lock_was_given_away_publishes_nothing_more(tmp_path: Path) -> None:
+    """A file server that loses sight of a host gives its locks to the next one; the first host may still be running."""
+    lease = Lease(tmp_path)
+    lease.check()
+    (tmp_path / "lease.lock").write_text('{"host": "elsewhere", "pid": 7, "since": "now"}')
+    with pytest.raises(LeaseError, match="taken over by process 7 on elsewhere since now; nothing more is written"):
+        lease.check()
+
+
 def test_a_killed_holder_leaves_the_directory_free_at_once(tmp_path: Path) -> None:
     root = Path(__file__).parents[3]
     holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, cwd=root, text=True)

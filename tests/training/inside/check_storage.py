@@ -1,4 +1,4 @@
-"""The checkpoint folder's promises, on a real disk but without torch: whole or not there, and every kind of damage has a name."""
+"""The checkpoint folder's promises, on a real disk: whole or not there, and every kind of damage has a name."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from training import storage
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.training
 
 
 def publish(root: Path, step: int, files: dict[str, bytes]) -> Path:
@@ -102,8 +102,10 @@ def test_publishing_over_a_damaged_step_keeps_the_damaged_one_aside(tmp_path: Pa
     assert storage.published_steps(tmp_path) == [20]
 
 
-def test_a_removed_checkpoint_is_gone_under_every_name(tmp_path: Path, checkpoint: Path) -> None:
-    storage.remove(checkpoint)
+def test_a_condemned_checkpoint_is_never_read_and_cleared_at_the_next_start(tmp_path: Path, checkpoint: Path) -> None:
+    condemned = storage.condemn(checkpoint)
+    assert storage.published_steps(tmp_path) == []
+    assert storage.clear_leftovers(tmp_path) == [condemned.name]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,0 +1,95 @@
+"""Resuming: newest first, all ranks check a share of the files each, and the first whole checkpoint wins.
+
+Damage is named before anything of that checkpoint is parsed, and passed over; a run that has only damaged ones stops.
+"""
+
+import logging
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from training import storage
+from training.config import TrainConfig
+from training.distributed import Ranks
+from training.engines import Engine
+from training.errors import CheckpointError
+from training.progress import CheckpointInfo, Progress, layout_change, refuse_other_run
+from training.randomness import generators_from_json, seed_generators
+
+INFO = "info.json"
+ENGINE = "engine"
+_log = logging.getLogger(__name__)
+
+
+def random_file(directory: Path, rank: int) -> Path:
+    """Where a checkpoint keeps the random generators of a rank."""
+    return directory / f"random-{rank:05d}.json"
+
+
+class Restorer:
+    """Brings a run back to its newest whole checkpoint. Every method is collective."""
+
+    def __init__(self, config: TrainConfig, ranks: Ranks, corpus: str, root: Path) -> None:
+        self._config, self._ranks, self._corpus, self._root = config, ranks, corpus, root
+
+    def resume(self, engine: Engine) -> Progress:
+        """Restore as `checkpoint.resume` says. Raises CheckpointError or ConfigError."""
+        steps = self._ranks.broadcast(storage.published_steps(self._root))
+        mode = self._config.checkpoint.resume
+        if mode == "never" and steps:
+            raise CheckpointError(f"checkpoint.resume is never, but {self._root} holds step {steps[0]}; choose another name")
+        for step in steps:
+            directory = storage.step_directory(self._root, step)
+            damage = self._find_damage(directory)
+            if damage:
+                self._say(logging.WARNING, f"checkpoint of step {step} is damaged and passed over: {'; '.join(damage)}")
+                continue
+            return self._restore(engine, directory)
+        if steps:
+            raise CheckpointError(
+                f"all checkpoints in {self._root} are damaged: steps {', '.join(map(str, steps))}; none can be resumed from"
+            )
+        if mode == "required":
+            raise CheckpointError(f"checkpoint.resume is required, but {self._root} holds no checkpoint")
+        seed_generators(self._config.seed, self._ranks.rank)
+        return Progress()
+
+    def _find_damage(self, directory: Path) -> list[str]:
+        own = storage.find_damage(directory, part=self._ranks.rank, parts=self._ranks.world_size)
+        return sorted({damage for damages in self._ranks.gather(own) for damage in damages})
+
+    def _restore(self, engine: Engine, directory: Path) -> Progress:
+        info = CheckpointInfo.from_json((directory / INFO).read_text(encoding="utf-8"))
+        refuse_other_run(info, self._config, self._corpus)
+        change = layout_change(info, self._config, self._ranks.world_size)
+        if change is None:
+            engine.load(directory / ENGINE)
+            generators_from_json(random_file(directory, self._ranks.rank).read_text(encoding="utf-8"))
+        else:
+            self._convert(engine, directory, info, change)
+            # Generators belong to ranks; other ranks get fresh ones that no earlier step has used.
+            seed_generators(self._config.seed, self._ranks.rank, info.step)
+        engine.load_extra_state(info.engine_state)
+        self._say(logging.INFO, f"resumed from step {info.step} in {directory}")
+        return Progress(info.step, info.samples, info.data)
+
+    def _convert(self, engine: Engine, directory: Path, info: CheckpointInfo, change: str) -> None:
+        if self._config.checkpoint.on_world_change == "refuse":
+            raise CheckpointError(f"{change}; start with the former layout, or set checkpoint.on_world_change to convert")
+        self._say(logging.INFO, f"{change}: converting")
+        scratch = self._root / "conversion.saving-0"
+        self._on_main(lambda: (shutil.rmtree(scratch, ignore_errors=True), scratch.mkdir()), "preparing the conversion")
+        try:
+            engine.convert(directory / ENGINE, info, scratch)
+        except CheckpointError as error:
+            raise CheckpointError(f"{change}; {error}") from None
+        self._on_main(lambda: shutil.rmtree(scratch), "clearing the conversion")
+
+    def _on_main(self, action: Callable[[], Any], what: str) -> None:
+        """Run the action on rank 0 alone; a failure there is a failure everywhere."""
+        self._ranks.together(lambda: (action(), None)[1] if self._ranks.is_main else None, what, CheckpointError)
+
+    def _say(self, level: int, text: str) -> None:
+        if self._ranks.is_main:
+            _log.log(level, "%s", text)
