@@ -1,7 +1,7 @@
 """Serve the pack to the Pulumi engine: `pulumi preview --policy-pack policy`."""
 
-from pulumi_policy import PolicyPack
+from guardrails import RULES
+from guardrails.server import serve
+from guardrails.service import Service
 
-from guardrails import PACK_NAME, policies
-
-PolicyPack(name=PACK_NAME, policies=policies())
+serve(Service(RULES))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import NoReturn
 
-from training.exit_codes import ExitCode
+from training.exit_codes import ExitCode, combine
 
 _GRACE_SECONDS = 120
 
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     except ChildFailedError as error:
         codes = {rank: failure.exitcode for rank, failure in sorted(error.failures.items())}
         print("exit codes by rank: " + ", ".join(f"{rank}: {code}" for rank, code in codes.items()), file=sys.stderr, flush=True)
-        return exit_code(list(codes.values()))
+        return combine(list(codes.values()))
     except SignalException as error:
         print(f"launcher got {error.sigval.name} and passed it on; the ranks have ended", file=sys.stderr, flush=True)
         return ExitCode.RESTART
@@ -47,17 +47,6 @@ def _leave(number: int, frame: FrameType | None) -> NoReturn:
     """Nothing runs yet that could be saved: leave, to be started again."""
     del number, frame
     sys.exit(ExitCode.RESTART)
-
-
-def exit_code(codes: Sequence[int]) -> int:
-    """One code for several failed ranks. A refused configuration is everyone's; a failure outweighs the wish to be restarted.
-
-    Ranks that the launcher ended because another had ended say nothing of their own.
-    """
-    own = [code for code in codes if code != -signal.SIGTERM]
-    if ExitCode.CONFIG in own:
-        return ExitCode.CONFIG
-    return ExitCode.RESTART if own and all(code == ExitCode.RESTART for code in own) else ExitCode.FAILED
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import traceback
 from pathlib import Path
 from typing import NoReturn
 
+from training import last_words
 from training.config import TrainConfig
 from training.config_file import build_config, read_config
 from training.errors import StopRequestedError, TrainingError
@@ -86,6 +87,15 @@ def _read(options: argparse.Namespace) -> TrainConfig:
     return build_config(recipe(options.recipe).to_mapping(), options.set)
 
 
+def warm(arguments: list[str]) -> None:
+    """Import all that a run with these arguments needs, and start nothing: the supervisor forks ranks from here. Raises ConfigError."""
+    config = _read(_parser().parse_args(arguments))
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    from training.warm import import_everything
+
+    import_everything(config)
+
+
 def _train(config: TrainConfig, launch: Launch, stop: StopRequest) -> ExitCode:
     # One thread per rank unless the launcher says otherwise; torch reads it when it is imported, which is only now that all is well.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -103,6 +113,7 @@ def _start_log(launch: Launch) -> None:
 
 def _fail(where: str, reason: str, code: ExitCode) -> int:
     print(f"{where} ended with exit code {int(code)} ({code.name.lower()}): {reason}", file=sys.stderr, flush=True)
+    last_words.leave(reason)
     return code
 
 

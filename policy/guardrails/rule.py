@@ -3,14 +3,17 @@
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from guardrails.node import Node, Undecided, shown
+
+if TYPE_CHECKING:
+    from guardrails.program import Program
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """One resource of the program as the engine sends it."""
+    """One resource of the program, or one Kubernetes object that it carries (see `guardrails.view`)."""
 
     type: str
     name: str
@@ -18,6 +21,8 @@ class Resource:
     properties: Node
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Property name -> URNs of the resources its value comes from; only a stack rule sees them."""
+    secrets: frozenset[str] = frozenset()
+    """Secret texts among the properties; no message shows them."""
 
     def at(self, *keys: str) -> Node:
         """The property under `keys`; see `Node.at`."""
@@ -32,6 +37,8 @@ class Finding:
     path: str
     found: str
     allowed: str
+    advice: bool = False
+    """Told as advice whatever the rule's level is."""
 
 
 @dataclass
@@ -40,10 +47,15 @@ class Report:
 
     findings: list[Finding] = field(default_factory=list)
     undecided: list[str] = field(default_factory=list)
+    """Resource and property, such as `pool.spec.limits`, of each unknown value that was needed."""
 
     def refuse(self, resource: Resource, node: Node, *, allowed: str, found: Any = None) -> None:
         """Report that the value at `node` is not allowed. `found` overrides how the value is shown."""
         self.findings.append(Finding(resource, node.path, shown(node.raw if found is None else found), allowed))
+
+    def advise(self, resource: Resource, node: Node, *, allowed: str, found: Any = None) -> None:
+        """As `refuse`, for the part of a mandatory rule that is only advice."""
+        self.findings.append(Finding(resource, node.path, shown(node.raw if found is None else found), allowed, advice=True))
 
     @contextmanager
     def part(self) -> Generator[None]:
@@ -51,11 +63,23 @@ class Report:
         try:
             yield
         except Undecided as error:
-            if error.path not in self.undecided:
-                self.undecided.append(error.path)
+            if error.place not in self.undecided:
+                self.undecided.append(error.place)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
+class Example:
+    """One resource that shows what a rule means; as small as shows the point."""
+
+    type: str
+    properties: Mapping[str, Any]
+    name: str = "example"
+    sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Property name -> names of the example's other resources that its value comes from."""
+
+
+# By identity: two rules are never the same one, and an example's data has no hash.
+@dataclass(frozen=True, kw_only=True, eq=False)
 class _Described:
     id: str
     """Catalogue id, such as FSX02: two to four letters and two digits."""
@@ -67,6 +91,10 @@ class _Described:
     fix: str
     source: str
     mandatory: bool = True
+    valid: Sequence[Example] = ()
+    """A program that the rule lets pass, for the documentation; tests judge it."""
+    invalid: Sequence[Example] = ()
+    """A program that the rule refuses."""
 
     @property
     def policy_name(self) -> str:
@@ -76,10 +104,13 @@ class _Described:
     def message(self, finding: Finding) -> str:
         """Rule id, resource, path, value, what is allowed, what happens otherwise, and the fix, in that order."""
         place = f"{self.id} {finding.resource.name}: {finding.path or finding.resource.type} is {finding.found}"
-        return f"{place}; allowed: {finding.allowed}.\n  Otherwise: {self.why}\n  Fix: {self.fix}"
+        text = f"{place}; allowed: {finding.allowed}.\n  Otherwise: {self.why}\n  Fix: {self.fix}"
+        for secret in finding.resource.secrets:
+            text = text.replace(secret, "[secret]")
+        return text
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Rule(_Described):
     """Judges one resource at a time."""
 
@@ -96,15 +127,18 @@ class Rule(_Described):
         return report
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class StackRule(_Described):
     """Judges resources that only together are right or wrong."""
 
-    check: Callable[[Sequence[Resource], Report], None]
+    check: "Callable[[Program, Report], None]"
+    types: frozenset[str] = frozenset()
+    """Every type token the rule looks at; it sees no other and runs only where one is there. Empty: it sees all, which costs time."""
 
-    def run(self, resources: Sequence[Resource]) -> Report:
+    def run(self, program: "Program") -> Report:
         """Judge all resources of a program."""
         report = Report()
-        with report.part():
-            self.check(resources, report)
+        if not self.types or program.has(self.types):
+            with report.part():
+                self.check(program, report)
         return report

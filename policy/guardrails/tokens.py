@@ -23,3 +23,10 @@ DAEMON_SET = "kubernetes:apps/v1:DaemonSet"
 RAY_CLUSTER = "kubernetes:ray.io/v1:RayCluster"
 RAY_JOB = "kubernetes:ray.io/v1:RayJob"
 NODE_SET = "kubernetes:slinky.slurm.net/v1beta1:NodeSet"
+
+CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
+RELEASE = "kubernetes:helm.sh/v3:Release"
+APPLICATION = "kubernetes:argoproj.io/v1alpha1:Application"
+
+DEEPSPEED = "deepspeed:index:Config"
+"""Not the engine's: a DeepSpeed configuration found in a ConfigMap or given as a file (see `guardrails.view`)."""

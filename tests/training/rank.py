@@ -108,10 +108,11 @@ def template() -> Template:
 class Rank:
     """One rank's process."""
 
-    def __init__(self, arguments: Sequence[str], environ: dict[str, str], output: Path) -> None:
+    def __init__(self, arguments: Sequence[str], environ: dict[str, str], output: Path, module: str = "training.train") -> None:
         self._output = output
         self.code: int | None = None
-        self.pid: int = template().ask({"start": list(arguments), "environ": environ, "output": str(output)})["pid"]
+        request = {"start": list(arguments), "environ": environ, "output": str(output), "module": module}
+        self.pid: int = template().ask(request)["pid"]
 
     def poll(self) -> int | None:
         """Exit code, once it has ended."""

@@ -3,8 +3,8 @@
 Importing takes seconds of CPU per rank and start; a fork takes milliseconds, and the rank is as real: a process of its own, with its own
 signals, memory and exit code. Requests are JSON lines on stdin, one answer line each on stdout:
 
-    {"start": [arguments], "environ": {...}, "output": "file"}  ->  {"pid": 123}
-    {"damage": "checkpoint"}  ->  {"damage": [what is wrong with it]}
+    {"start": [arguments], "environ": {...}, "output": "file", "module": "training.train"}  ->  {"pid": 123}
+    {"damage": "checkpoint"}                                   ->  {"damage": [what is wrong with it]}
     {"poll": 123}                                              ->  {"code": null | exit code, negative for a signal}
 """
 
@@ -76,11 +76,9 @@ def start(request: dict[str, Any]) -> int:
         os.dup2(output, descriptor)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.environ.update(request["environ"])
-    from training.train import main as train
-
     code = 70
     try:
-        code = train(request["start"])
+        code = importlib.import_module(request["module"]).main(request["start"])
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

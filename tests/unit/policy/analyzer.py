@@ -6,22 +6,22 @@ from typing import Any
 
 from google.protobuf import json_format
 from pulumi.runtime.proto import analyzer_pb2
-from pulumi_policy import EnforcementLevel
-from pulumi_policy.policy import _PolicyAnalyzerServicer
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
-from guardrails import PACK_NAME, policies
+from guardrails import RULES, Rule, StackRule
+from guardrails.service import Service
 
 UNKNOWN = UNKNOWN_STRING_VALUE
 
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One line of the analyzer: a violation, or that a rule could not run."""
+    """One line of the analyzer: a violation, advice, or that a rule could not run."""
 
     policy: str
     message: str
     mandatory: bool
+    urn: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,40 +38,37 @@ class Thing:
         return f"urn:pulumi:test::project::{self.type}::{self.name}"
 
 
-def service() -> _PolicyAnalyzerServicer:
-    return _PolicyAnalyzerServicer(PACK_NAME, "0.0.1", policies(), EnforcementLevel.ADVISORY)
-
-
-def analyze(thing: Thing) -> list[Diagnostic]:
-    """What the resource rules say of one resource."""
-    request = analyzer_pb2.AnalyzeRequest(type=thing.type, urn=thing.urn, name=thing.name)
-    json_format.ParseDict(dict(thing.properties), request.properties)
-    return _diagnostics(service().Analyze(request, None))
-
-
-def analyze_stack(things: Sequence[Thing]) -> list[Diagnostic]:
-    """What the stack rules say of a whole program."""
+def analyze(*things: Thing, rules: Sequence[Rule | StackRule] = RULES, service: Service | None = None) -> list[Diagnostic]:
+    """What the pack says of a program: of each resource as it is registered, then of all together, as the engine asks."""
+    service = service or Service(rules)
     urns = {thing.name: thing.urn for thing in things}
-    request = analyzer_pb2.AnalyzeStackRequest()
+    last = analyzer_pb2.AnalyzeStackRequest()
+    said: list[Diagnostic] = []
     for thing in things:
-        resource = request.resources.add(type=thing.type, urn=thing.urn, name=thing.name)
-        json_format.ParseDict(dict(thing.properties), resource.properties)
+        request = analyzer_pb2.AnalyzeRequest(type=thing.type, urn=thing.urn, name=thing.name)
+        json_format.ParseDict(dict(thing.properties), request.properties)
+        said += _diagnostics(service.Analyze(request, None))
+        resource = last.resources.add(type=thing.type, urn=thing.urn, name=thing.name, properties=request.properties)
         for key, names in thing.sources.items():
-            resource.propertyDependencies[key].urns.extend(urns[name] for name in names)
-    return _diagnostics(service().AnalyzeStack(request, None))
+            resource.propertyDependencies[key].urns.extend(urns.get(name, name) for name in names)
+    return said + _diagnostics(service.AnalyzeStack(last, None))
 
 
 def violations(diagnostics: Sequence[Diagnostic], rule: str) -> list[str]:
-    """Messages of the mandatory findings of `rule`."""
-    return [d.message for d in diagnostics if d.policy.startswith(rule.lower()) and d.mandatory]
+    """Messages of the findings of `rule`, at whatever level."""
+    return [d.message for d in diagnostics if _is_of(d, rule) and not d.message.startswith(f"{rule} not evaluated")]
 
 
 def not_evaluated(diagnostics: Sequence[Diagnostic], rule: str) -> list[str]:
     """Messages that say `rule` could not run."""
-    return [d.message for d in diagnostics if d.policy.startswith(rule.lower()) and not d.mandatory]
+    return [d.message for d in diagnostics if _is_of(d, rule) and d.message.startswith(f"{rule} not evaluated")]
+
+
+def _is_of(diagnostic: Diagnostic, rule: str) -> bool:
+    return diagnostic.policy.startswith(f"{rule.lower()}-")
 
 
 def _diagnostics(response: Any) -> list[Diagnostic]:
     faults = [d.message for d in response.diagnostics if "could not judge" in d.message]
     assert not faults, f"a rule raised: {faults}"
-    return [Diagnostic(d.policyName, d.message, d.enforcementLevel == analyzer_pb2.MANDATORY) for d in response.diagnostics]
+    return [Diagnostic(d.policyName, d.message, d.enforcementLevel == analyzer_pb2.MANDATORY, d.urn) for d in response.diagnostics]

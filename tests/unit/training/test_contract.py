@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from training.config import TrainConfig
-from training.exit_codes import ExitCode
+from training.exit_codes import ExitCode, combine
 from training.recipes import RECIPES, recipe
-from training.torchrun import exit_code
 
 pytestmark = pytest.mark.unit
 
@@ -20,6 +19,7 @@ PURE = [
     "documents",
     "errors",
     "exit_codes",
+    "last_words",
     "history",
     "launch",
     "layout",
@@ -33,7 +33,7 @@ PURE = [
     "shard_index",
     "shuffle",
 ]
-PURE += ["signals", "storage", "torchrun", "train"]
+PURE += ["signals", "storage", "supervise.__main__", "torchrun", "train", "warm"]
 
 
 def test_modules_that_others_import_need_only_the_standard_library() -> None:
@@ -73,4 +73,4 @@ def test_recipes_are_valid_and_named_after_themselves(name: str) -> None:
     ],
 )
 def test_one_code_speaks_for_several_ranks(codes: list[int], expected: ExitCode) -> None:
-    assert exit_code(codes) == expected
+    assert combine(codes) == expected

@@ -1,0 +1,90 @@
+"""From the engine's messages to plain data: dicts, lists, text, whole numbers as int, and `UNKNOWN` where preview can't know.
+
+The SDK's own way goes through three copies for each rule and raises on signatures it does not know; this is one pass for all
+rules. The signatures are those of the engine's property encoding (sdk/go/common/resource/properties.go).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pulumi_policy import proxy
+from pulumi_policy.deserialize import SPECIAL_ASSET_SIG, SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
+
+from guardrails.node import UNKNOWN
+
+_SENTINELS = frozenset(value for name, value in vars(proxy).items() if name.startswith("UNKNOWN_"))
+_OUTPUT_SIGNATURE = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
+_RESOURCE_SIGNATURE = "5cf8f73096256a8f31e491e813e4eb8e"
+_SHORTEST_SECRET = 3
+"""Shorter secrets are not looked for in messages: they would blot out ordinary words."""
+
+
+def plain_properties(struct: Any) -> tuple[dict[str, Any], frozenset[str]]:
+    """The properties of a protobuf Struct as plain data, and every secret text in them, which no message may show."""
+    secrets: set[str] = set()
+    return _mapping(struct, secrets), frozenset(secrets)
+
+
+def _mapping(struct: Any, secrets: set[str]) -> Any:
+    values = {key: _value(value, secrets) for key, value in struct.fields.items()}
+    if SPECIAL_SIG_KEY not in values:
+        return values
+    return _SIGNED.get(values[SPECIAL_SIG_KEY], _archive)(values, secrets)
+
+
+def _value(value: Any, secrets: set[str]) -> Any:
+    kind = value.WhichOneof("kind")
+    if kind == "string_value":
+        text = value.string_value
+        return UNKNOWN if text in _SENTINELS else text
+    if kind == "number_value":
+        number = value.number_value
+        return int(number) if number.is_integer() else number
+    if kind == "struct_value":
+        return _mapping(value.struct_value, secrets)
+    if kind == "list_value":
+        return [_value(item, secrets) for item in value.list_value.values]
+    return value.bool_value if kind == "bool_value" else None
+
+
+def _secret(values: Mapping[str, Any], secrets: set[str]) -> Any:
+    _collect(values.get("value"), secrets)
+    return values.get("value")
+
+
+def _output(values: Mapping[str, Any], secrets: set[str]) -> Any:
+    if values.get("secret") is True:
+        _collect(values.get("value"), secrets)
+    return values.get("value", UNKNOWN)
+
+
+def _resource_reference(values: Mapping[str, Any], _secrets: set[str]) -> Any:
+    return values.get("id") or UNKNOWN
+
+
+def _asset(values: Mapping[str, Any], _secrets: set[str]) -> Any:
+    """The text of an asset made of text; what is in a file or behind a URL is not to be read here."""
+    return values.get("text", UNKNOWN)
+
+
+def _archive(_values: Mapping[str, Any], _secrets: set[str]) -> Any:
+    return UNKNOWN
+
+
+_SIGNED: Mapping[Any, Callable[[Mapping[str, Any], set[str]], Any]] = {
+    SPECIAL_SECRET_SIG: _secret,
+    SPECIAL_ASSET_SIG: _asset,
+    _OUTPUT_SIGNATURE: _output,
+    _RESOURCE_SIGNATURE: _resource_reference,
+}
+
+
+def _collect(value: Any, secrets: set[str]) -> None:
+    if isinstance(value, str) and len(value) >= _SHORTEST_SECRET:
+        secrets.add(value)
+    elif isinstance(value, Mapping):
+        for member in value.values():
+            _collect(member, secrets)
+    elif isinstance(value, list):
+        for member in value:
+            _collect(member, secrets)

@@ -1,0 +1,69 @@
+"""YAML and JSON text as plain data, whatever somebody wrote there."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MOST_CHARACTERS = 8_000_000
+_MOST_VALUES = 400_000
+_DEEPEST = 64
+
+
+class DocumentError(Exception):
+    """The text can't be read. `line` is where, counted from 1, as far as it is known."""
+
+    def __init__(self, message: str, line: int = 1) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def read_yaml(text: str) -> list[Any]:
+    """The documents of a YAML text, without the empty ones. Raises DocumentError."""
+    if len(text) > _MOST_CHARACTERS:
+        raise DocumentError(f"the text has {len(text)} characters; at most {_MOST_CHARACTERS} are read")
+    try:
+        parsed = [document for document in yaml.load_all(text, Loader=_LOADER) if document is not None]
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        raise DocumentError(f"no valid YAML: {error.problem or error.context or error}", mark.line + 1 if mark else 1) from None
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        raise DocumentError(f"no valid YAML: {' '.join(str(error).split())[:200]}") from None
+    return [_Plain().value(document) for document in parsed]
+
+
+def read_json(text: str) -> Any:
+    """A JSON text as plain data. Raises DocumentError."""
+    try:
+        return _Plain().value(json.loads(text))
+    except json.JSONDecodeError as error:
+        raise DocumentError(f"no valid JSON: {error.msg}", error.lineno) from None
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"no valid JSON: {error}") from None
+
+
+class _Plain:
+    """Copies parsed data; aliases that multiply (a YAML bomb) end in a DocumentError, not in exhausted memory."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_VALUES
+
+    def value(self, value: Any, depth: int = 0) -> Any:
+        self._left -= 1
+        if self._left < 0 or depth > _DEEPEST:
+            raise DocumentError(f"the text holds more than {_MOST_VALUES} values, or is more than {_DEEPEST} levels deep")
+        if isinstance(value, Mapping):
+            return {_key(key): self.value(member, depth + 1) for key, member in value.items()}
+        if isinstance(value, list | tuple | set):
+            return [self.value(member, depth + 1) for member in value]
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
+        return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return "null" if key is None else str(key)

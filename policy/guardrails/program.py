@@ -1,0 +1,53 @@
+"""All resources of a program, as a stack rule sees them."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import overload
+
+from guardrails.rule import Resource
+
+
+class Program(Sequence[Resource]):
+    """A sequence of resources with an index by type, so that a rule need not walk them all."""
+
+    def __init__(self, resources: Iterable[Resource]) -> None:
+        self._resources = list(resources)
+        self._by_type: dict[str, list[Resource]] = defaultdict(list)
+        self._by_urn: dict[str, Resource] = {}
+        for resource in self._resources:
+            self._by_type[resource.type].append(resource)
+            self._by_urn.setdefault(resource.urn, resource)
+
+    @overload
+    def __getitem__(self, index: int) -> Resource: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Resource]: ...
+    def __getitem__(self, index: int | slice) -> Resource | list[Resource]:
+        return self._resources[index]
+
+    def __len__(self) -> int:
+        return len(self._resources)
+
+    def has(self, types: Iterable[str]) -> bool:
+        """Whether there is a resource of one of `types`."""
+        return any(self._by_type.get(kind) for kind in types)
+
+    def of(self, *types: str) -> Iterator[Resource]:
+        """The resources of `types`, those of the first type first."""
+        for kind in types:
+            yield from self._by_type.get(kind, ())
+
+    def source(self, resource: Resource, key: str, *types: str) -> Resource | None:
+        """The resource of one of `types` (of any, where none is given) that the property `key` takes its value from."""
+        for urn in resource.sources.get(key, ()):
+            found = self._by_urn.get(urn)
+            if found is not None and (not types or found.type in types):
+                return found
+        return None
+
+    def refers(self, resource: Resource, key: str, target: Resource) -> bool:
+        """Whether the property `key` is the id of `target`: by where it comes from, or as a literal where both are known."""
+        if target.urn and target.urn in resource.sources.get(key, ()):
+            return True
+        value, own = resource.at(key), target.at("id")
+        return value.present and value.known and own.present and own.known and value.value == own.value

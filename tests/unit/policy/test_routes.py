@@ -1,0 +1,86 @@
+"""The same Kubernetes object is judged alike, whichever way it reaches the cluster."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+
+from guardrails import RULES, tokens
+from guardrails.judge import by_id
+from tests.unit.policy.analyzer import UNKNOWN, Thing, analyze, not_evaluated, violations
+from tests.unit.policy.case import Case
+from tests.unit.policy.cases import CASES
+from tests.unit.policy.test_cases import name
+
+pytestmark = pytest.mark.unit
+
+RULE_BY_ID = by_id(RULES)
+NOT_OBJECTS = frozenset({tokens.RELEASE})
+
+
+def manifest(thing: Thing) -> dict[str, Any]:
+    version, _, kind = thing.type.removeprefix("kubernetes:").rpartition(":")
+    return {"apiVersion": version.removeprefix("core/"), "kind": kind, **thing.properties}
+
+
+def custom_resource(thing: Thing) -> Thing:
+    written = manifest(thing)
+    return replace(thing, type=f"kubernetes:{written['apiVersion']}:{written['kind']}", properties=written)
+
+
+def item_of_a_list(thing: Thing) -> Thing:
+    return replace(
+        thing, type="kubernetes:core/v1:List", properties={"items": [{"apiVersion": "v1", "kind": "Namespace"}, manifest(thing)]}
+    )
+
+
+def item_of_a_typed_list(thing: Thing) -> Thing:
+    return replace(thing, type=f"{thing.type}List", properties={"items": [dict(thing.properties)]})
+
+
+def value_of_a_release(thing: Thing) -> Thing:
+    return replace(thing, type=tokens.RELEASE, properties={"chart": "x", "values": {"extraObjects": [manifest(thing)]}})
+
+
+def nested_value_of_a_release(thing: Thing) -> Thing:
+    return replace(thing, type=tokens.RELEASE, properties={"chart": "x", "values": {"sub": {"manifests": {"a": manifest(thing)}}}})
+
+
+def text_in_a_release(thing: Thing) -> Thing:
+    text = "apiVersion: v1\nkind: Namespace\n---\n" + yaml.safe_dump(manifest(thing))
+    return replace(thing, type=tokens.RELEASE, properties={"chart": "x", "values": {"extraManifests": [text]}})
+
+
+def json_text_in_a_release(thing: Thing) -> Thing:
+    return replace(thing, type=tokens.RELEASE, properties={"chart": "x", "values": {"extraDeploy": json.dumps(manifest(thing))}})
+
+
+ROUTES = (
+    custom_resource,
+    item_of_a_list,
+    item_of_a_typed_list,
+    value_of_a_release,
+    nested_value_of_a_release,
+    text_in_a_release,
+    json_text_in_a_release,
+)
+
+
+def is_object(thing: Thing) -> bool:
+    return thing.type.startswith("kubernetes:") and thing.type not in NOT_OBJECTS
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.__name__)
+@pytest.mark.parametrize("case", [case for case in CASES if any(map(is_object, case.things))], ids=name)
+def test_the_verdict_does_not_depend_on_the_route(case: Case, route: Callable[[Thing], Thing]) -> None:
+    if route in (text_in_a_release, json_text_in_a_release) and UNKNOWN in json.dumps([dict(t.properties) for t in case.things]):
+        return  # Text with an unknown in it is unknown as a whole.
+    things = tuple(route(thing) if is_object(thing) else thing for thing in case.things)
+    said = analyze(*things, rules=[RULE_BY_ID[case.rule]])
+    messages = violations(said, case.rule)
+    assert bool(messages) == case.refused, messages
+    if not case.refused:
+        assert not_evaluated(said, case.rule) == []

@@ -1,0 +1,60 @@
+"""A value that preview can't know, and a key that is not there: no rule raises, none passes in silence, none is downgraded."""
+
+import pytest
+
+from guardrails import RULES
+from guardrails.judge import by_id
+from tests.unit.policy import builders as b
+from tests.unit.policy.analyzer import UNKNOWN, Thing, analyze, not_evaluated, violations
+from tests.unit.policy.case import Case
+from tests.unit.policy.cases import CASES
+from tests.unit.policy.mutation import REMOVE, with_each
+from tests.unit.policy.test_cases import name
+
+pytestmark = pytest.mark.unit
+
+RULE_BY_ID = by_id(RULES)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.refused], ids=name)
+def test_an_unknown_in_a_refused_program_is_refused_or_listed(case: Case) -> None:
+    rule = RULE_BY_ID[case.rule]
+    level = {d.mandatory for d in analyze(*case.things, rules=[rule])}
+    silent = []
+    for place, things in with_each(case.things, UNKNOWN):
+        said = analyze(*things, rules=[rule])
+        found = violations(said, case.rule)
+        if not found and not not_evaluated(said, case.rule):
+            silent.append(place)
+        assert {d.mandatory for d in said if d.message in found} <= level, f"downgraded by an unknown at {place}"
+    assert not silent, f"{case.rule} passes in silence with an unknown at {silent}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=name)
+def test_no_missing_key_and_no_unknown_makes_a_rule_raise(case: Case) -> None:
+    rules = [rule for rule in RULES if getattr(rule, "types", None) is None or not rule.types or rule.types & {t.type for t in case.things}]
+    for value in (REMOVE, UNKNOWN):
+        for _, things in with_each(case.things, value):
+            analyze(*things, rules=rules)
+
+
+def test_a_rule_that_needs_an_unknown_value_says_so_once_and_the_others_still_run() -> None:
+    def unknown(name: str) -> Thing:
+        return Thing(type=b.lustre().type, name=name, properties={"deploymentType": UNKNOWN, "perUnitStorageThroughput": 200})
+
+    said = analyze(unknown("a"), unknown("b"))
+    (once,) = not_evaluated(said, "FSX02")
+    assert "needs a.deploymentType, b.deploymentType" in once
+    assert len(not_evaluated(said, "FSX03")) == 1
+
+
+def test_an_unknown_in_one_part_does_not_hide_a_violation_in_another() -> None:
+    pool = b.node_pool({"spec/disruption/budgets": [{"nodes": UNKNOWN}, {"nodes": "150%"}]})
+    said = analyze(pool)
+    assert "budgets[1].nodes is 150%" in violations(said, "KRP03")[0]
+    assert "p5.spec.disruption.budgets[0].nodes" in not_evaluated(said, "KRP03")[0]
+
+
+def test_a_type_that_no_rule_knows_is_passed_over() -> None:
+    thing = Thing(type="acme:storage:Lustre", properties={"deploymentType": "SCRATCH_2", "perUnitStorageThroughput": 200})
+    assert analyze(thing) == []
