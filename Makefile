@@ -39,6 +39,10 @@ preview: $(VENV)/.ready ## Show what `up` would change, judged by the policy pac
 plan: $(VENV)/.ready ## The same as JSON, in build/plan-<project>.json
 	@$(TRAINYARD) plan --stack $(STACK)
 
+.PHONY: policy
+policy: $(VENV)/.ready ## What the policy pack says of both projects: a table, and build/policy.{md,sarif,json}
+	@$(TRAINYARD) policy preview --stack $(STACK)
+
 .PHONY: recover
 recover: $(VENV)/.ready ## After a killed `up` or `down`: lift its lock, take what it made into the state
 	@$(TRAINYARD) recover --stack $(STACK)

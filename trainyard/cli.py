@@ -12,14 +12,20 @@ from local.errors import LocalStackError
 from local.progress import Progress
 from trainyard import commands
 from trainyard.engine import EngineError
+from trainyard.pack import FORMATS, check_files
 from trainyard.project import LOCAL_STACK
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+policy = typer.Typer(
+    no_args_is_help=True, help="Judge stacks or plain files by the policy pack; exit status 1 is a violation, 2 bad input."
+)
+app.add_typer(policy, name="policy")
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
 StackOption = Annotated[str, typer.Option("--stack", help="local runs on this machine; any other name is a stack on AWS.")]
 _INTERRUPTED = 130
+_BAD_INPUT = 2
 
 
 @app.command()
@@ -76,6 +82,33 @@ def clean() -> None:
     _run(lambda progress: commands.clean(progress, out), "clean")
 
 
+@policy.command("preview")
+def policy_preview(stack: StackOption = LOCAL_STACK) -> None:
+    """Judge both projects as `preview` does, and write build/policy.md, .sarif and .json."""
+    status = 0
+
+    def judge(progress: Progress) -> None:
+        nonlocal status
+        status = 1 if commands.judge(stack, progress, out) else 0
+
+    _run(judge, "policy", failure=_BAD_INPUT)
+    sys.exit(status)
+
+
+@policy.command("check")
+def policy_check(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Manifests (YAML, JSON) or DeepSpeed JSON; - is standard input.")],
+    form: Annotated[str, typer.Option("--format", help="table, markdown, sarif or json.")] = "table",
+    output: Annotated[str | None, typer.Option(help="File to write to instead of standard output.")] = None,
+    config: Annotated[str | None, typer.Option(help="Policy configuration file: levels and exemptions.")] = None,
+) -> None:
+    """Judge plain files by the same rules, without Pulumi."""
+    if form not in FORMATS:
+        err.print(f"error: --format is {form}; allowed: {', '.join(FORMATS)}", style="red", markup=False, soft_wrap=True)
+        sys.exit(_BAD_INPUT)
+    sys.exit(check_files(files, form=form, output=output, config=config))
+
+
 def main() -> None:
     """Run the command line."""
     # A shell that starts this with `&` leaves SIGINT ignored, for this process and all that it starts.
@@ -84,18 +117,18 @@ def main() -> None:
     app()
 
 
-def _run(command: Callable[[Progress], None], name: str) -> None:
+def _run(command: Callable[[Progress], None], name: str, *, failure: int = 1) -> None:
     """Run a command; what a user can act on is told in words, and the exit status says whether it worked."""
     progress = Progress(commands.log_file(name), total=1, console=err)
     try:
         command(progress)
     except EngineError as error:
         _explain(error)
-        sys.exit(1)
+        sys.exit(failure)
     except LocalStackError as error:
         err.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
         _name_log(error)
-        sys.exit(1)
+        sys.exit(failure)
     except KeyboardInterrupt:
         err.print("interrupted; run the same command again to go on, or `make down` to remove what was made", style="yellow")
         sys.exit(_INTERRUPTED)

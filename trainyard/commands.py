@@ -20,15 +20,18 @@ from trainyard.down import take_down
 from trainyard.engine import EngineError
 from trainyard.events import Summary
 from trainyard.markdown import plan_markdown
+from trainyard.pack import Row, refused, rows, table, write_outcome
 from trainyard.project import LOCAL_STACK
 from trainyard.recover import recover_stack
 from trainyard.session import Session, log_file, open_session
 from trainyard.stack import Stack
 from trainyard.up import bring_up, cluster
 
-__all__ = ["clean", "down", "log_file", "logs", "plan", "preview", "recover", "setup", "status", "up"]
+__all__ = ["clean", "down", "judge", "log_file", "logs", "plan", "preview", "recover", "setup", "status", "up"]
 
 BUILD = REPOSITORY / "build"
+PROGRAM = "__main__.py"
+"""Where code scanning shows what the pack says of a resource: the engine does not tell the line that made it."""
 
 
 def setup(progress: Progress) -> None:
@@ -66,7 +69,7 @@ def preview(stack: str, progress: Progress, console: Console) -> None:
 
 
 def plan(stack: str, progress: Progress, console: Console) -> None:
-    """Write `build/plan-<project>.json` and `build/plan.md`. Raises EngineError after writing where a rule refuses."""
+    """Write `build/plan-<project>.json`, `build/plan.md` and `build/policy.*`. Raises EngineError after writing where a rule refuses."""
     session = open_session(stack, progress, start=False)
     BUILD.mkdir(exist_ok=True)
     summaries: dict[str, Summary] = {}
@@ -79,9 +82,32 @@ def plan(stack: str, progress: Progress, console: Console) -> None:
         raise
     finally:
         (BUILD / "plan.md").write_text(plan_markdown(stack, summaries))
+        write_outcome([row for summary in summaries.values() for row in rows(summary)], BUILD, fallback=PROGRAM)
         _stop_if_alone(session)
     for project, summary in summaries.items():
         console.print(f"build/plan-{project}.json: {summary.text()}")
+
+
+def judge(stack: str, progress: Progress, console: Console) -> bool:
+    """Print what the policy pack says of both projects and write it to `build/`; returns whether a rule refuses anything.
+
+    Raises EngineError where a program fails for another reason than a rule.
+    """
+    session = open_session(stack, progress, start=False)
+    outcome: list[Row] = []
+    try:
+        for _, summary, _ in _previews(session, ("--diff",)):
+            outcome += rows(summary)
+    except EngineError as error:
+        outcome += rows(error.summary)
+        if error.summary.errors or not refused(outcome):
+            raise
+    finally:
+        _stop_if_alone(session)
+    console.print(table(outcome), markup=False, soft_wrap=True)
+    for path in write_outcome(outcome, BUILD, fallback=PROGRAM):
+        console.print(str(path.relative_to(REPOSITORY)))
+    return refused(outcome)
 
 
 def recover(stack: str, progress: Progress, console: Console) -> None:

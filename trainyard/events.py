@@ -24,6 +24,7 @@ class Violation:
     resource: str
     message: str
     mandatory: bool
+    urn: str = ""
 
 
 @dataclass
@@ -94,12 +95,11 @@ class Summary:
 
     def _policy(self, detail: Mapping[str, Any]) -> None:
         message = plain_text(detail.get("message", "")).strip()
-        # The engine repeats the rule's title in front of what the rule itself says.
-        _, _, said = message.partition("\n")
         violation = Violation(
             policy=detail.get("policyName", ""),
             resource=resource_name(detail.get("resourceUrn", "")),
-            message=said.strip() or message,
+            message=message,
+            urn=detail.get("resourceUrn", ""),
             mandatory=detail.get("enforcementLevel") == "mandatory",
         )
         if violation not in self.violations:

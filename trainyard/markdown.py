@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from trainyard.events import Summary
+from trainyard.pack import markdown, rows
 
 
 def plan_markdown(stack: str, summaries: Mapping[str, Summary]) -> str:
@@ -12,20 +13,8 @@ def plan_markdown(stack: str, summaries: Mapping[str, Summary]) -> str:
     charts = [chart for summary in summaries.values() for chart in summary.charts]
     if charts:
         lines += ["", f"Helm renders these charts on the cluster, so no plan shows their objects: {', '.join(charts)}"]
-    lines += ["", "#### Policy", ""]
-    violations = [violation for summary in summaries.values() for violation in summary.violations]
-    if not violations:
-        lines.append("No rule objects.")
-    else:
-        lines += ["| rule | resource | level | what it says |", "|---|---|---|---|"]
-        for violation in violations:
-            said = _cell(violation.message)
-            lines.append(f"| {violation.policy} | `{violation.resource}` | {'mandatory' if violation.mandatory else 'advice'} | {said} |")
+    lines += ["", markdown([row for summary in summaries.values() for row in rows(summary)]).rstrip()]
     errors = [line for summary in summaries.values() for line in summary.errors]
     if errors:
         lines += ["", "#### Errors", "", "```text", *errors, "```"]
     return "\n".join(lines) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", "<br>")

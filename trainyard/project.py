@@ -26,6 +26,11 @@ class Project:
         """The committed configuration of a stack."""
         return self.folder / f"Pulumi.{stack}.yaml"
 
+    @property
+    def policy_config(self) -> Path:
+        """Levels of rules and exemptions, for all stacks of the project; there need be none."""
+        return self.folder / "policy-config.json"
+
     def effective_folder(self) -> Path:
         """Where the local stack's configuration stands once what was discovered at start has been added."""
         return state_dir() / "projects" / self.name

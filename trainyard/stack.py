@@ -81,7 +81,8 @@ class Stack:
         return self._run(["destroy", "--yes", "--skip-preview", *_targets(urns)], on_progress)
 
     def _policies(self) -> list[str]:
-        return ["--policy-pack", str(POLICY_PACK)]
+        config = self.project.policy_config
+        return ["--policy-pack", str(POLICY_PACK), *(["--policy-pack-config", str(config)] if config.exists() else [])]
 
     def _run(self, arguments: list[str], on_progress: Progress | None, output: Path | None = None) -> Summary:
         config = ["--config-file", str(self.config)] if self.config else []

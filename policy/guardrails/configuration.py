@@ -112,7 +112,8 @@ def read_configuration(values: Mapping[str, Any], rules: Iterable[_Named], *, to
     if "all" in values:
         level = _level("all", values["all"])
         levels = dict.fromkeys(names.values(), level)
-    for name, value in values.items():
+    # The engine sends every policy by its name, with its default; so what stands under an id is what the file says.
+    for name, value in sorted(values.items(), key=lambda item: names.get(item[0]) == item[0]):
         if name == PACK_POLICY:
             exemptions = _exemptions(value, frozenset(names.values()))
         elif name != "all":

@@ -28,7 +28,7 @@ def read_yaml(text: str) -> list[Any]:
         parsed = [document for document in yaml.load_all(text, Loader=_LOADER) if document is not None]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        raise DocumentError(f"no valid YAML: {error.problem or error.context or error}", mark.line + 1 if mark else 1) from None
+        raise DocumentError(f"no valid YAML: {error.problem or error.context or error}", _line(text, mark)) from None
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         raise DocumentError(f"no valid YAML: {' '.join(str(error).split())[:200]}") from None
     return [_Plain().value(document) for document in parsed]
@@ -42,6 +42,11 @@ def read_json(text: str) -> Any:
         raise DocumentError(f"no valid JSON: {error.msg}", error.lineno) from None
     except (ValueError, RecursionError) as error:
         raise DocumentError(f"no valid JSON: {error}") from None
+
+
+def _line(text: str, mark: yaml.Mark | None) -> int:
+    """The parser points behind the last line where the text ends too soon."""
+    return max(1, min(mark.line + 1, len(text.splitlines()))) if mark else 1
 
 
 class _Plain:

@@ -25,14 +25,13 @@ from guardrails.configuration import PACK_POLICY, Configuration, ConfigurationEr
 from guardrails.decode import plain_properties
 from guardrails.judge import AnyRule, Judge, Verdict
 from guardrails.node import Node
+from guardrails.pack import PACK_NAME, VERSION
 from guardrails.program import Program
 from guardrails.rule import Resource, Rule
 from guardrails.view import views
 
 # The type checker does not see what protobuf makes at import.
 empty_pb2: Any = _empty_pb2
-PACK_NAME = "trainyard-guardrails"
-VERSION = "0.1.0"
 _LEVELS = {Level.MANDATORY: messages.MANDATORY, Level.ADVISORY: messages.ADVISORY, Level.DISABLED: messages.DISABLED}
 _NAMES = {messages.MANDATORY: "mandatory", messages.ADVISORY: "advisory", messages.DISABLED: "disabled", messages.REMEDIATE: "mandatory"}
 _EXEMPTION_SCHEMA = {

@@ -130,4 +130,11 @@ def _parsed(file: Node) -> Any:
 
 
 def _part(owner: Resource, kind: str, node: Node) -> Resource:
-    return Resource(type=kind, name=owner.name, urn=owner.urn, properties=node, sources=owner.sources, secrets=owner.secrets)
+    return Resource(type=kind, name=_name(owner, node), urn=owner.urn, properties=node, sources=owner.sources, secrets=owner.secrets)
+
+
+def _name(owner: Resource, node: Node) -> str:
+    """`release/pool` for an object that has a name of its own."""
+    metadata = node.raw.get("metadata") if isinstance(node.raw, Mapping) else None
+    own = metadata.get("name") if isinstance(metadata, Mapping) else None
+    return f"{owner.name}/{own}" if isinstance(own, str) and own and node is not owner.properties else owner.name

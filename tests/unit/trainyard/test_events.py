@@ -60,12 +60,12 @@ def test_a_violation_is_told_in_the_rules_own_words():
             "policyName": "fsx-lustre-limit-throughput",
             "resourceUrn": VPC,
             "enforcementLevel": "mandatory",
-            "message": "<{%fg 1%}>Title of the rule<{%reset%}>\nperUnitStorageThroughput is 200; leave it out",
+            "message": "<{%fg 1%}>perUnitStorageThroughput is 200<{%reset%}>\n  Fix: leave it out",
         }
     }
-    said = "perUnitStorageThroughput is 200; leave it out"
+    said = "perUnitStorageThroughput is 200\n  Fix: leave it out"
     assert summed(event, event).violations == [
-        Violation(policy="fsx-lustre-limit-throughput", resource="net", message=said, mandatory=True)
+        Violation(policy="fsx-lustre-limit-throughput", resource="net", message=said, mandatory=True, urn=VPC)
     ]
 
 

@@ -20,9 +20,9 @@ def test_a_plan_lists_each_projects_changes():
 
 
 def test_a_finding_cannot_break_its_table():
-    violation = Violation(policy="p", resource="r", message="a | b\nc", mandatory=True)
+    violation = Violation(policy="krp02-node-pool-require-when-empty", resource="r", message="a | b\nc", mandatory=True)
     text = plan_markdown("dev", {"platform": Summary(violations=[violation])})
-    assert "| p | `r` | mandatory | a \\| b<br>c |" in text
+    assert "| KRP02 |  | a \\| b c |" in text
     assert "No rule objects." not in text
 
 

@@ -1,0 +1,7 @@
+"""`python -m guardrails FILE...`; see `guardrails.check`."""
+
+import sys
+
+from guardrails.check import main
+
+sys.exit(main())

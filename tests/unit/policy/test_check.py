@@ -1,0 +1,217 @@
+"""Plain files by the same rules: what is read, which line is named, what each format holds, what the exit status says."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from guardrails import RULES
+from guardrails.check import FORMATS, check, main
+from guardrails.judge import by_id
+from guardrails.row import Kind, row
+from local.paths import REPOSITORY
+
+pytestmark = pytest.mark.unit
+
+POOLS = """\
+apiVersion: v1
+kind: Namespace
+metadata: {name: training}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: karpenter.sh/v1
+  kind: NodePool
+  metadata:
+    name: p5
+  spec:
+    limits: {nvidia.com/gpu: 8}
+    disruption:
+      consolidationPolicy: WhenEmpty
+      budgets:
+      - nodes: "1"
+      - nodes: "150%"
+    template:
+      spec:
+        expireAfter: Never
+        nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: p5}
+        requirements:
+        - {key: topology.kubernetes.io/zone, operator: In, values: [us-east-1a]}
+"""
+
+
+BOMB = "k0: &k0 [x, x]\n" + "".join(f"k{n}: &k{n} [{', '.join([f'*k{n - 1}'] * 9)}]\n" for n in range(1, 10))
+
+
+@pytest.fixture
+def pools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pools.yaml").write_text(POOLS)
+    return "pools.yaml"
+
+
+def of_rule(rows, rule: str):
+    return [row for row in rows if row.rule == rule]
+
+
+def test_a_finding_names_file_and_line_of_the_value(pools: str) -> None:
+    (found,) = of_rule(check([pools]), "KRP03")
+    assert (found.file, found.line, found.path) == ("pools.yaml", 18, "items[0].spec.disruption.budgets[1].nodes")
+    assert found.kind is Kind.VIOLATION
+    assert found.found == "150%"
+    assert found.resource == "pools.yaml/p5"
+
+
+def test_a_missing_value_is_shown_at_what_holds_it(pools: str) -> None:
+    Path(pools).write_text(POOLS.replace("        expireAfter: Never\n", ""))
+    (found,) = of_rule(check([pools]), "KRP04")
+    assert Path(pools).read_text().splitlines()[found.line - 1].strip() == "spec:"
+
+
+def test_an_absolute_path_is_shown_from_here(pools: str, tmp_path: Path) -> None:
+    assert {row.file for row in of_rule(check([str(tmp_path / pools)]), "KRP03")} == {"pools.yaml"}
+
+
+def test_standard_input_is_read_for_a_dash(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(POOLS))
+    assert main(["-"]) == 1
+    assert "stdin:18" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_tells_rule_place_value_and_fix(form: str, pools: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([pools, "--format", form]) == 1
+    text = capsys.readouterr().out
+    fix = by_id(RULES)["KRP03"].fix
+    for words in ("KRP03", "pools.yaml", "budgets[1].nodes", "150%", "0% to 100%"):
+        assert words in text
+    assert " ".join(fix.split()) in " ".join(text.replace("\\n", " ").split())
+
+
+def test_a_file_without_a_fault_ends_with_status_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "good.yaml").write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n")
+    assert main([str(tmp_path / "good.yaml")]) == 0
+    assert capsys.readouterr().out == "0 violations, 0 advice, 0 notes\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.yaml", "a: [1", "a.yaml:1: no valid YAML"),
+        ("a.yaml", "a: 1\n---\nb: {", "a.yaml:3: no valid YAML"),
+        ("a.yaml", "", "holds no document"),
+        ("a.yaml", "replicas: 3\n", "a.yaml: is neither; allowed: a Kubernetes object"),
+        ("a.yaml", "apiVersion: v1\nkind: Namespace\n---\n- 1\n", "a.yaml#2: is neither"),
+        ("a.json", "{\n 'a': 1}", "a.json:2: no valid JSON"),
+        ("a.json", "[]", "is neither"),
+        ("a.yaml", BOMB, "more than"),
+        ("a.yaml", "a: " + "[" * 3000 + "]" * 3000, "a.yaml"),
+        ("a.yaml", "a: !!python/object:os.system {}\n", "no valid YAML"),
+        ("a.yaml", "a: &x [*x]\n", "levels deep"),
+    ],
+)  # fmt: skip
+def test_bad_input_ends_with_status_2_and_names_the_place(
+    name: str, text: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(text)
+    assert main([name]) == 2
+    said = capsys.readouterr()
+    assert words in said.err
+    assert said.err.startswith("error: ")
+    assert said.out == ""
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
+    assert main([str(tmp_path / "missing.yaml")]) == 2
+    assert main([str(tmp_path / "binary.yaml")]) == 2
+    assert main([str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "missing.yaml: No such file" in said
+    assert "binary.yaml: no UTF-8 text" in said
+    assert "Is a directory" in said
+
+
+def test_the_configuration_of_the_pack_holds_for_files_too(pools: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    exemption = {"rule": "KRP03", "resource": "*/p5", "reason": "r", "expires": "2999-01-01"}
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"all": "advisory", "guardrails": {"exemptions": [exemption]}}))
+    assert main([pools, "--config", str(config), "--format", "json"]) == 0
+    results = json.loads(capsys.readouterr().out)["results"]
+    assert "KRP03" not in {each.get("rule") for each in results}
+    config.write_text('{"KRP3": "advisory"}')
+    assert main([pools, "--config", str(config)]) == 2
+    assert "did you mean KRP03?" in capsys.readouterr().err
+    config.write_text("[]")
+    assert main([pools, "--config", str(config)]) == 2
+
+
+def test_a_deepspeed_configuration_is_known_by_its_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "ds.json").write_text('{\n\t"train_batch_size": 64,\n\t"gradient_accumulation_steps": 1\n}')
+    assert main([str(tmp_path / "ds.json")]) in (0, 1)
+
+
+def test_sarif_has_the_shape_that_its_schema_requires(pools: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main([pools, "--format", "sarif"])
+    log = json.loads(capsys.readouterr().out)
+    assert log["version"] == "2.1.0"
+    assert log["$schema"].endswith("sarif-2.1.0.json")
+    (run,) = log["runs"]
+    driver = run["tool"]["driver"]
+    ids = [rule["id"] for rule in driver["rules"]]
+    assert driver["name"]
+    assert len(ids) == len(set(ids)) > 0
+    assert run["results"]
+    for result in run["results"]:
+        assert ids[result["ruleIndex"]] == result["ruleId"]
+        assert result["level"] in ("none", "note", "warning", "error")
+        assert result["message"]["text"]
+        (location,) = result["locations"]
+        physical = location["physicalLocation"]
+        assert not physical["artifactLocation"]["uri"].startswith("/")
+        assert physical["region"]["startLine"] >= 1
+    for rule in driver["rules"]:
+        assert rule["shortDescription"]["text"]
+        assert rule["defaultConfiguration"]["level"] in ("note", "warning", "error")
+
+
+def test_a_note_of_the_pack_itself_has_a_rule_in_sarif() -> None:
+    notes = [row(None, "the exemption of x from KRP03 (r) is not used", mandatory=False)]
+    (result,) = json.loads(FORMATS["sarif"](notes, "Pulumi.yaml"))["runs"][0]["results"]
+    assert result["level"] == "note"
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "Pulumi.yaml"
+
+
+def test_a_value_cannot_become_markup_in_a_comment() -> None:
+    rule = by_id(RULES)["KRP03"]
+    message = "KRP03 a|b: spec.x is `</td><img src=x> @team|\\; allowed: none.\n  Otherwise: w\n  Fix: f"
+    text = FORMATS["markdown"]([row(rule, message, mandatory=True)], "")
+    (line,) = [line for line in text.splitlines() if line.startswith("| KRP03")]
+    assert "<" not in line
+    assert "@team" not in line
+    assert line.count(" | ") == 4
+
+
+def test_a_comment_that_is_too_long_says_so() -> None:
+    rule = by_id(RULES)["KRP03"]
+    message = "KRP03 p: x is y; allowed: none.\n  Otherwise: w\n  Fix: f"
+    text = FORMATS["markdown"]([row(rule, message, mandatory=True)] * 2000, "")
+    assert len(text) < 65_536
+    assert "more than a comment holds" in text
+
+
+def test_the_pack_checks_files_from_its_own_folder(pools: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "guardrails", str(Path(pools).resolve())],
+        cwd=REPOSITORY / "policy",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "KRP03" in done.stdout
