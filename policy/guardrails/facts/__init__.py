@@ -1,11 +1,19 @@
 """Facts the rules rest on, as data with source and date."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 _FOLDER = Path(__file__).parent
+
+
+@cache
+def load(name: str) -> Mapping[str, Any]:
+    """The facts in `<name>.json`, with `source` and `date`."""
+    return json.loads((_FOLDER / f"{name}.json").read_text())
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,381 @@
+"""Volumes by the CSI drivers: classes that make file systems, claims on them, and volumes of file systems that exist."""
+
+import re
+from collections.abc import Iterator
+
+from guardrails.facts import load
+from guardrails.fsx import SHAPE_CHECKS
+from guardrails.links import named, targets
+from guardrails.lustre import LUSTRE_DRIVER, Shape, capacity_grid, file_system, flag, grid_words, on_grid, storage_class
+from guardrails.node import Node
+from guardrails.program import Program
+from guardrails.quantity import gibibytes
+from guardrails.rule import Example, Report, Resource, Rule, StackRule
+from guardrails.template import POD_TYPES, PodTemplate, pod_templates
+from guardrails.tokens import ACCESS_POINT, LUSTRE, PERSISTENT_VOLUME, STORAGE_CLASS, VOLUME_CLAIM
+
+EFS_DRIVER = "efs.csi.aws.com"
+_CLASS = frozenset({STORAGE_CLASS})
+_FILE_SYSTEM_ID = re.compile(r"fs-[0-9a-f]{8,}(/.*)?")
+_OCTAL = re.compile(r"[0-7]{3,4}")
+_PROVISIONER_KEY = "csi.storage.k8s.io/"
+_NUMBERS = ("perUnitStorageThroughput", "automaticBackupRetentionDays", "metadataIops")
+_FLAGS = ("copyTagsToBackups", "efaEnabled")
+_MANY = "ReadWriteMany"
+
+
+def _class_shape(resource: Resource, report: Report) -> None:
+    shape = storage_class(resource)
+    if shape is None:
+        return
+    for check in SHAPE_CHECKS:
+        with report.part():
+            check(shape, report)
+    for key in _NUMBERS:
+        with report.part():
+            if shape.at(key).present and shape.at(key).integer() is None:
+                report.refuse(resource, shape.at(key), allowed="a whole number, as text")
+    for key in _FLAGS:
+        with report.part():
+            if shape.at(key).present and flag(shape.at(key)) is None:
+                report.refuse(resource, shape.at(key), allowed="true or false, as text")
+    with report.part():
+        for name, place in shape.settings.entries():
+            if place.known and place.present and not isinstance(place.raw, str):
+                report.refuse(resource, place, allowed=f'text: {name}: "..."', found=f"{place.text()}, which is no text")
+
+
+def _class_keys(resource: Resource, report: Report) -> None:
+    driver = resource.at("provisioner").text()
+    known = {LUSTRE_DRIVER: load("lustre"), EFS_DRIVER: load("efs")}.get(driver)
+    if known is None:
+        return
+    keys = known["csiParameters"]
+    for key, place in resource.at("parameters").entries():
+        if key in keys or key.startswith(_PROVISIONER_KEY):
+            continue
+        meant = next((name for name in keys if name.lower() == key.lower()), None)
+        allowed = f"{meant}" if meant else ", ".join(keys)
+        report.refuse(resource, place, allowed=allowed, found=f"a parameter that {driver} does not read")
+
+
+def _efs_class(resource: Resource, report: Report) -> None:
+    if resource.at("provisioner").text() != EFS_DRIVER:
+        return
+    settings = resource.at("parameters")
+    with report.part():
+        modes = load("efs")["provisioningModes"]
+        mode = settings.at("provisioningMode")
+        if mode.text() not in modes:
+            report.refuse(resource, mode, allowed=" or ".join(modes))
+    with report.part():
+        names = ("fileSystemId", "fileSystemIdConfigRef", "fileSystemIdSecretRef")
+        given = [name for name in names if settings.at(name).present]
+        if len(given) != 1:
+            found = ", ".join(given) or "none of them"
+            report.refuse(resource, settings.at("fileSystemId"), allowed=f"exactly one of {', '.join(names)}", found=found)
+    with report.part():
+        _gid_range(resource, settings, report)
+    with report.part():
+        permissions = settings.at("directoryPerms")
+        if permissions.present and not _OCTAL.fullmatch(permissions.text()):
+            report.refuse(resource, permissions, allowed='3 or 4 octal digits, such as "0750"')
+    for key in ("uid", "gid"):
+        with report.part():
+            number = settings.at(key).integer()
+            if settings.at(key).present and (number is None or number < 0):
+                report.refuse(resource, settings.at(key), allowed="0 or above, as text")
+
+
+def _gid_range(resource: Resource, settings: Node, report: Report) -> None:
+    start, end = settings.at("gidRangeStart"), settings.at("gidRangeEnd")
+    if start.present != end.present:
+        missing = end if start.present else start
+        report.refuse(resource, missing, allowed="gidRangeStart and gidRangeEnd together, or neither")
+        return
+    if not start.present:
+        return
+    low, high = start.integer(), end.integer()
+    if low is None or low <= 0:
+        report.refuse(resource, start, allowed="above 0")
+    elif high is None or high <= low:
+        report.refuse(resource, end, allowed=f"above gidRangeStart, which is {low}")
+
+
+def _claim_rounding(program: Program, report: Report) -> None:
+    for claim in program.of(VOLUME_CLAIM):
+        with report.part():
+            name = claim.at("spec", "storageClassName").text()
+            found = named(program, name, STORAGE_CLASS) if name else None
+            shape = storage_class(found) if found else None
+            if shape is not None:
+                _rounded(claim, shape, report)
+
+
+def _rounded(claim: Resource, shape: Shape, report: Report) -> None:
+    place = claim.at("spec", "resources", "requests", "storage")
+    grid, size = capacity_grid(shape), gibibytes(place.text())
+    if grid is None or size is None or (size.is_integer() and on_grid(int(size), grid)):
+        return
+    steps = [*grid["single"], *(grid["step"] * count for count in range(1, int(size // grid["step"]) + 2))]
+    made = min(step for step in steps if step >= size)
+    allowed = f"{grid_words(grid)} GiB, since the driver makes {made} GiB of it and FSx bills {made} GiB"
+    report.refuse(claim, place, allowed=allowed)
+
+
+def _static_volumes(program: Program, report: Report) -> None:
+    for volume in program.of(PERSISTENT_VOLUME):
+        with report.part():
+            if volume.at("spec", "csi", "driver").text() == LUSTRE_DRIVER:
+                _static_volume(program, volume, report)
+    for claim in program.of(VOLUME_CLAIM):
+        with report.part():
+            _static_claim(program, claim, report)
+
+
+def _static_volume(program: Program, volume: Resource, report: Report) -> None:
+    csi = volume.at("spec", "csi")
+    origins = targets(program, volume, "spec", LUSTRE, place=csi.at("volumeHandle"))
+    with report.part():
+        _handle(volume, csi.at("volumeHandle"), origins, report)
+    for key in ("dnsname", "mountname"):
+        with report.part():
+            place = csi.at("volumeAttributes", key)
+            if not place.present:
+                report.refuse(volume, place, allowed=f"the file system's {key}")
+    with report.part():
+        _mount_name(volume, csi.at("volumeAttributes", "mountname"), origins, report)
+    with report.part():
+        _static_rules(volume, report)
+    with report.part():
+        _mount_options(program, volume, report)
+
+
+def _handle(volume: Resource, place: Node, origins: list[Resource], report: Report) -> None:
+    if not place.known and origins:
+        return
+    if not _FILE_SYSTEM_ID.fullmatch(place.text()):
+        report.refuse(volume, place, allowed="the id of a file system, fs-...")
+
+
+def _mount_name(volume: Resource, place: Node, origins: list[Resource], report: Report) -> None:
+    if not place.known and any(origin.urn in volume.sources.get("spec", ()) for origin in origins):
+        return
+    if place.text() != "fsx":
+        return
+    for origin in origins:
+        deployment = file_system(origin).deployment
+        if deployment != "SCRATCH_1":
+            allowed = f"the mountName of {origin.name}: only SCRATCH_1 is called fsx, and this is {deployment}"
+            report.refuse(volume, place, allowed=allowed)
+
+
+def _static_rules(volume: Resource, report: Report) -> None:
+    name = volume.at("spec", "storageClassName")
+    if name.text():
+        report.refuse(volume, name, allowed='"", because the volume exists already')
+    modes = volume.at("spec", "accessModes")
+    if _MANY not in [mode.text() for mode in modes.elements()]:
+        report.refuse(volume, modes, allowed=_MANY)
+    policy = volume.at("spec", "persistentVolumeReclaimPolicy")
+    if policy.present and policy.text() != "Retain":
+        report.refuse(volume, policy, allowed="Retain: with Delete the file system goes with the claim")
+
+
+def _mount_options(program: Program, volume: Resource, report: Report) -> None:
+    """Options of a class reach only the volumes that the class makes."""
+    options = volume.at("spec", "mountOptions")
+    if options.present and options.value != []:
+        return
+    for each in program.of(STORAGE_CLASS):
+        if each.at("provisioner").text() == LUSTRE_DRIVER and list(each.at("mountOptions").elements()):
+            allowed = f"the options themselves: those of class {each.name} do not reach a volume that exists already"
+            report.refuse(volume, options, allowed=allowed)
+            return
+
+
+def _static_claim(program: Program, claim: Resource, report: Report) -> None:
+    name = claim.at("spec", "volumeName")
+    volume = _volume_of(program, claim)
+    if volume is None or not name.present or volume.at("spec", "csi", "driver").text() != LUSTRE_DRIVER:
+        return
+    wanted = claim.at("spec", "storageClassName")
+    if not wanted.present or wanted.text():
+        found = wanted.raw if wanted.present else "unset (the default class is written in)"
+        report.refuse(claim, wanted, allowed='"", as on the volume', found=found)
+    modes = claim.at("spec", "accessModes")
+    if _MANY not in [mode.text() for mode in modes.elements()]:
+        report.refuse(claim, modes, allowed=_MANY)
+
+
+def _volume_of(program: Program, claim: Resource) -> Resource | None:
+    """The volume that a claim names."""
+    name = claim.at("spec", "volumeName")
+    for volume in program.of(PERSISTENT_VOLUME):
+        if volume.urn and volume.urn in claim.sources.get("spec", ()):
+            return volume
+        own = volume.at("metadata", "name")
+        if name.present and own.present and name.text() == own.text():
+            return volume
+    return None
+
+
+def _access_point_users(program: Program, report: Report) -> None:
+    for resource in program.of(*sorted(POD_TYPES)):
+        with report.part():
+            for template in pod_templates(resource):
+                for volume in template.spec.at("volumes").elements():
+                    name = volume.at("persistentVolumeClaim", "claimName").text()
+                    claim = named(program, name, VOLUME_CLAIM) if name else None
+                    if claim is not None:
+                        _user_of(program, resource, template, volume, claim, report)
+
+
+def _user_of(
+    program: Program, resource: Resource, template: PodTemplate, volume: Node, claim: Resource, report: Report
+) -> None:
+    name = claim.at("spec", "storageClassName").text()
+    maker = named(program, name, STORAGE_CLASS) if name else None
+    if maker is not None and maker.at("provisioner").text() == EFS_DRIVER:
+        for container in template.spec.at("initContainers").elements():
+            if _changes_owner(container, volume.at("name").text()):
+                allowed = "no chown: the access point gives every file its own owner and refuses another"
+                report.refuse(resource, container.at("command"), allowed=allowed)
+        return
+    backing = _volume_of(program, claim)
+    point = _point_of(program, backing) if backing is not None else None
+    if point is None:
+        return
+    owner = point.at("posixUser", "uid").integer()
+    place = template.spec.at("securityContext", "runAsUser")
+    if owner is not None and place.present and place.integer() != owner:
+        report.refuse(resource, place, allowed=f"{owner}, which access point {point.name} acts as whoever asks")
+
+
+def _changes_owner(container: Node, volume: str) -> bool:
+    mounted = any(mount.at("name").text() == volume for mount in container.at("volumeMounts").elements())
+    words = " ".join(node.text() for node in (*container.at("command").elements(), *container.at("args").elements()))
+    return mounted and re.search(r"(?<![a-z])chown(?![a-z])", words) is not None
+
+
+def _point_of(program: Program, volume: Resource) -> Resource | None:
+    if volume.at("spec", "csi", "driver").text() != EFS_DRIVER:
+        return None
+    points = targets(program, volume, "spec", ACCESS_POINT, place=volume.at("spec", "csi", "volumeHandle"))
+    return points[0] if points else None
+
+
+def _class(driver: str, **parameters: str) -> tuple[Example, ...]:
+    return (Example(STORAGE_CLASS, {"metadata": {"name": "shared"}, "provisioner": driver, "parameters": parameters}, name="shared"),)
+
+
+def _claim(size: str) -> Example:
+    spec = {"storageClassName": "shared", "accessModes": [_MANY], "resources": {"requests": {"storage": size}}}
+    return Example(VOLUME_CLAIM, {"metadata": {"name": "data"}, "spec": spec}, name="data")
+
+
+def _volume(mount_name: str) -> Example:
+    spec = {
+        "accessModes": [_MANY],
+        "persistentVolumeReclaimPolicy": "Retain",
+        "storageClassName": "",
+        "csi": {
+            "driver": LUSTRE_DRIVER,
+            "volumeHandle": "fs-0123456789abcdef0",
+            "volumeAttributes": {"dnsname": "fs-0123456789abcdef0.fsx.us-east-1.amazonaws.com", "mountname": mount_name},
+        },
+    }
+    return Example(PERSISTENT_VOLUME, {"metadata": {"name": "data"}, "spec": spec}, name="data", sources={"spec": ["files"]})
+
+
+_FILES = Example(LUSTRE, {"deploymentType": "PERSISTENT_2", "perUnitStorageThroughput": 250, "storageCapacity": 1200}, name="files")
+_CHOWN = {"name": "own", "command": ["chown", "-R", "1000", "/data"], "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+
+
+def _pod(*init: dict) -> Example:
+    spec = {
+        "initContainers": list(init),
+        "containers": [{"name": "trainer", "image": "registry.example/trainer:1"}],
+        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+    }
+    return Example("kubernetes:core/v1:Pod", {"metadata": {"name": "trainer"}, "spec": spec}, name="trainer")
+
+
+_EFS = {"provisioningMode": "efs-ap", "fileSystemId": "fs-0123456789abcdef0"}
+
+RULES = (
+    Rule(
+        id="CSI01",
+        name="storage-class-require-legal-lustre",
+        title="A class of the FSx driver asks for a file system that FSx makes",
+        types=_CLASS,
+        check=_class_shape,
+        why="CreateVolume fails in a loop: the claim and every pod that mounts it stay Pending.",
+        fix="write the parameters as for a file system of their own (rules FSX01 to FSX09), each as text.",
+        source="aws-fsx-csi-driver 1.9.0 controller.go; kubernetes-sigs/aws-fsx-csi-driver#287",
+        valid=_class(LUSTRE_DRIVER, deploymentType="PERSISTENT_1", perUnitStorageThroughput="100"),
+        invalid=_class(LUSTRE_DRIVER, deploymentType="SCRATCH_2", perUnitStorageThroughput="200"),
+    ),
+    Rule(
+        id="CSI02",
+        name="storage-class-disallow-unknown-parameter",
+        title="A class has only parameters that its driver reads",
+        types=_CLASS,
+        check=_class_keys,
+        why="the driver ignores the others without a word, and makes a file system of another kind than meant.",
+        fix="spell the parameter as the driver does, or remove it.",
+        source="aws-fsx-csi-driver 1.9.0 and aws-efs-csi-driver 3.4.1 controller.go",
+        valid=_class(LUSTRE_DRIVER, deploymentType="SCRATCH_2"),
+        invalid=_class(LUSTRE_DRIVER, deploymenttype="SCRATCH_2"),
+    ),
+    StackRule(
+        id="CSI03",
+        name="volume-claim-require-lustre-size",
+        title="A claim on a Lustre class asks for a size that FSx has",
+        check=_claim_rounding,
+        types=frozenset({VOLUME_CLAIM, STORAGE_CLASS}),
+        mandatory=False,
+        why="the driver rounds up in silence, and the larger size is billed: 4800Gi on SCRATCH_1 becomes 7200 GiB.",
+        fix="ask for the size that is made anyway, or for the one below it.",
+        source="aws-fsx-csi-driver 1.9.0 util.go",
+        valid=(*_class(LUSTRE_DRIVER, deploymentType="SCRATCH_1"), _claim("3600Gi")),
+        invalid=(*_class(LUSTRE_DRIVER, deploymentType="SCRATCH_1"), _claim("4800Gi")),
+    ),
+    StackRule(
+        id="CSI04",
+        name="volume-require-static-lustre",
+        title="A volume of an existing Lustre file system names it fully and keeps it",
+        check=_static_volumes,
+        types=frozenset({PERSISTENT_VOLUME, VOLUME_CLAIM, STORAGE_CLASS, LUSTRE}),
+        why="the mount fails in the pod, or the file system is deleted with the claim; options on a class do not reach the volume.",
+        fix="take volumeHandle, dnsname and mountname from the file system, with ReadWriteMany, Retain and storageClassName \"\".",
+        source="aws-fsx-csi-driver 1.9.0, static provisioning; kubernetes-sigs/aws-fsx-csi-driver#127",
+        valid=(_FILES, _volume("fndzdbev")),
+        invalid=(_FILES, _volume("fsx")),
+    ),
+    Rule(
+        id="CSI05",
+        name="storage-class-require-legal-efs",
+        title="A class of the EFS driver has the parameters that it needs, in pairs where they are pairs",
+        types=_CLASS,
+        check=_efs_class,
+        why="CreateVolume fails with InvalidArgument: the claim and every pod that mounts it stay Pending.",
+        fix="set provisioningMode efs-ap, one file system, and gidRangeStart below gidRangeEnd or neither.",
+        source="aws-efs-csi-driver 3.4.1 controller.go",
+        valid=_class(EFS_DRIVER, **_EFS, gidRangeStart="1000", gidRangeEnd="9000"),
+        invalid=_class(EFS_DRIVER, **_EFS, gidRangeStart="1000"),
+    ),
+    StackRule(
+        id="CSI06",
+        name="pod-require-access-point-user",
+        title="A pod on an EFS access point is the user that the point acts as, and changes no owner",
+        check=_access_point_users,
+        types=POD_TYPES | {VOLUME_CLAIM, STORAGE_CLASS, PERSISTENT_VOLUME, ACCESS_POINT},
+        mandatory=False,
+        why="the access point replaces the pod's user, so chown and writes as another user fail with permission denied.",
+        fix="run as the access point's uid, and remove the chown.",
+        source="aws-efs-csi-driver 3.4.1, dynamic provisioning; EFS guide: access points",
+        valid=(*_class(EFS_DRIVER, **_EFS), _claim("10Gi"), _pod()),
+        invalid=(*_class(EFS_DRIVER, **_EFS), _claim("10Gi"), _pod(_CHOWN)),
+    ),
+)

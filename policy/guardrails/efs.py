@@ -1,0 +1,242 @@
+"""EFS: modes that go together, encryption, access points, and a mount target in every zone."""
+
+import re
+
+from guardrails.facts import load
+from guardrails.firewall import GROUP_TYPES, is_open
+from guardrails.links import demand, targets
+from guardrails.lustre import flag
+from guardrails.node import Node
+from guardrails.pool import ZONE, allowed_values
+from guardrails.program import Program
+from guardrails.rule import Example, Report, Resource, Rule, StackRule
+from guardrails.tokens import ACCESS_POINT, EFS, MOUNT_TARGET, NODE_GROUP, NODE_POOL, SECURITY_GROUP, SUBNET
+
+_NFS = 2049
+_PERMISSIONS = re.compile(r"[0-7]{3,4}")
+_DEFAULT_THROUGHPUT = "bursting"
+
+
+def _modes(resource: Resource, report: Report) -> None:
+    facts = load("efs")
+    with report.part():
+        _throughput(resource, facts, report)
+    with report.part():
+        performance = resource.at("performanceMode")
+        if performance.present and performance.text() not in facts["performanceModes"]:
+            report.refuse(resource, performance, allowed=" or ".join(facts["performanceModes"]))
+        if performance.text() != "maxIO":
+            return
+        if resource.at("throughputMode").text() == "elastic":
+            report.refuse(resource, performance, allowed="generalPurpose, because throughputMode is elastic")
+        if resource.at("availabilityZoneName").present:
+            report.refuse(resource, performance, allowed="generalPurpose, because the file system is in one zone")
+
+
+def _throughput(resource: Resource, facts: dict, report: Report) -> None:
+    mode, rate = resource.at("throughputMode"), resource.at("provisionedThroughputInMibps")
+    if mode.present and mode.text() not in facts["throughputModes"]:
+        report.refuse(resource, mode, allowed=", ".join(facts["throughputModes"]))
+        return
+    if (mode.text() or _DEFAULT_THROUGHPUT) != "provisioned":
+        if rate.present and rate.value != 0:
+            report.refuse(resource, rate, allowed="unset, because throughputMode is not provisioned")
+        return
+    number = rate.value
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 1 <= number <= facts["provisionedMost"]:
+        report.refuse(resource, rate, allowed=f"1 to {facts['provisionedMost']} MiB/s, because throughputMode is provisioned")
+
+
+def _encryption(resource: Resource, report: Report) -> None:
+    place, key = resource.at("encrypted"), resource.at("kmsKeyId")
+    if flag(place) is not True:
+        allowed = "true, because kmsKeyId names a key" if key.present else "true"
+        report.refuse(resource, place, allowed=allowed)
+
+
+def _access_point(resource: Resource, report: Report) -> None:
+    facts = load("efs")
+    with report.part():
+        user = resource.at("posixUser")
+        if not user.present:
+            report.refuse(resource, user, allowed="a uid and gid: without them every client acts as whoever it says it is")
+    with report.part():
+        _root(resource, facts, report)
+
+
+def _root(resource: Resource, facts: dict, report: Report) -> None:
+    place = resource.at("rootDirectory", "path")
+    path = place.text() or "/"
+    if len(path) > facts["pathCharacters"]:
+        report.refuse(resource, place, allowed=f"at most {facts['pathCharacters']} characters", found=f"{len(path)} characters")
+    levels = len([part for part in path.split("/") if part])
+    if levels > facts["pathLevels"]:
+        report.refuse(resource, place, allowed=f"at most {facts['pathLevels']} levels of folders", found=f"{path}, {levels} levels")
+    if path == "/":
+        return
+    creation = resource.at("rootDirectory", "creationInfo")
+    if not creation.present:
+        report.refuse(resource, creation, allowed="owner and permissions, because nobody makes the folder else")
+        return
+    for key in ("ownerUid", "ownerGid"):
+        number = creation.at(key).integer()
+        if number is None or number < 0:
+            report.refuse(resource, creation.at(key), allowed="0 or above")
+    permissions = creation.at("permissions")
+    if not _PERMISSIONS.fullmatch(permissions.text()):
+        report.refuse(resource, permissions, allowed='3 or 4 octal digits, such as "0750"')
+
+
+def _mount_targets(program: Program, report: Report) -> None:
+    for resource in program.of(EFS):
+        mine = [target for target in program.of(MOUNT_TARGET) if program.refers(target, "fileSystemId", resource)]
+        with report.part():
+            _each_zone(program, resource, mine, report)
+    for target in program.of(MOUNT_TARGET):
+        with report.part():
+            _nfs_open(program, target, report)
+
+
+def _each_zone(program: Program, resource: Resource, mine: list[Resource], report: Report) -> None:
+    if resource.at("availabilityZoneName").present:
+        return
+    zones: dict[str, Resource] = {}
+    unseen: Node | None = None
+    for target in mine:
+        zone = _zone_of(program, target)
+        if zone is None:
+            unseen = target.at("subnetId")
+        elif zone in zones:
+            found = f"in {zone}, where {zones[zone].name} is already"
+            report.refuse(target, target.at("subnetId"), allowed="one mount target in each zone", found=found)
+        else:
+            zones[zone] = target
+    if unseen is not None:
+        demand(unseen)
+        return
+    for zone, user in _node_zones(program).items():
+        if mine and zone not in zones:
+            found = f"in {', '.join(sorted(zones))} only"
+            allowed = f"one in {zone} too, where {user} has nodes"
+            report.refuse(resource, Node(None, "mountTargets", resource.name), allowed=allowed, found=found)
+
+
+def _zone_of(program: Program, target: Resource) -> str | None:
+    """The zone a mount target is in; None where its subnet is made elsewhere."""
+    subnets = targets(program, target, "subnetId", SUBNET)
+    return subnets[0].at("availabilityZone").text() or None if subnets else None
+
+
+def _node_zones(program: Program) -> dict[str, str]:
+    """Zones that nodes are in -> what says so."""
+    zones: dict[str, str] = {}
+    for pool in program.of(NODE_POOL):
+        for zone in allowed_values(pool, ZONE) or ():
+            zones.setdefault(zone, pool.name)
+    for group in program.of(NODE_GROUP):
+        for subnet in targets(program, group, "subnetIds", SUBNET):
+            zone = subnet.at("availabilityZone").text()
+            if zone:
+                zones.setdefault(zone, group.name)
+    return zones
+
+
+def _nfs_open(program: Program, target: Resource, report: Report) -> None:
+    place = target.at("securityGroups")
+    ids = list(place.elements())
+    if not ids:
+        report.refuse(target, place, allowed=f"a group that lets nodes in on TCP {_NFS}", found="unset (the VPC's default group)")
+        return
+    groups = targets(program, target, "securityGroups", SECURITY_GROUP)
+    if any(is_open(program, group, "ingress", _NFS, _NFS, "any") for group in groups):
+        return
+    if len(groups) < len(ids):
+        demand(place)
+        return
+    found = f"{', '.join(group.name for group in groups)}, which lets nobody in on it"
+    report.refuse(target, place, allowed=f"a group with ingress of TCP {_NFS} from the nodes", found=found)
+
+
+_NODES_IN = {"ingress": [{"protocol": "tcp", "fromPort": _NFS, "toPort": _NFS, "securityGroups": ["sg-nodes"]}]}
+
+
+def _file_system(**properties: object) -> tuple[Example, ...]:
+    return (Example(EFS, properties, name="home"),)
+
+
+def _point(path: str) -> tuple[Example, ...]:
+    creation = {"ownerUid": 1000, "ownerGid": 1000, "permissions": "0750"}
+    properties = {
+        "fileSystemId": "fs-0123456789abcdef0",
+        "posixUser": {"uid": 1000, "gid": 1000},
+        "rootDirectory": {"path": path, "creationInfo": creation},
+    }
+    return (Example(ACCESS_POINT, properties, name="team"),)
+
+
+def _target(zone: str) -> tuple[Example, ...]:
+    sources = {"fileSystemId": ["home"], "subnetId": [f"private-{zone}"], "securityGroups": ["nfs"]}
+    properties = {"fileSystemId": "fs-1", "subnetId": f"subnet-{zone}", "securityGroups": ["sg-1"]}
+    return (
+        Example(SUBNET, {"availabilityZone": f"us-east-1{zone}", "cidrBlock": "10.0.0.0/20"}, name=f"private-{zone}"),
+        Example(MOUNT_TARGET, properties, name=f"home-{zone}", sources=sources),
+    )
+
+
+_ZONES = {"key": ZONE, "operator": "In", "values": ["us-east-1a", "us-east-1b"]}
+_POOL = Example(
+    NODE_POOL, {"metadata": {"name": "general"}, "spec": {"template": {"spec": {"requirements": [_ZONES]}}}}, name="general"
+)
+_HOME = Example(EFS, {"encrypted": True}, name="home")
+_GROUP = Example(SECURITY_GROUP, _NODES_IN, name="nfs")
+
+RULES = (
+    Rule(
+        id="EFS01",
+        name="file-system-require-legal-modes",
+        title="The throughput and performance modes of an EFS file system go together",
+        types=frozenset({EFS}),
+        check=_modes,
+        why="EFS refuses the file system when it is created.",
+        fix="use elastic with generalPurpose, or provisioned with provisionedThroughputInMibps.",
+        source="botocore 1.44.8 efs model; EFS guide: performance specifications",
+        valid=_file_system(encrypted=True, throughputMode="elastic"),
+        invalid=_file_system(encrypted=True, throughputMode="provisioned"),
+    ),
+    Rule(
+        id="EFS02",
+        name="file-system-require-encryption",
+        title="An EFS file system is encrypted",
+        types=frozenset({EFS}),
+        check=_encryption,
+        why="it can't be encrypted later: everything would have to be copied to a new one; a key without it is refused.",
+        fix="set encrypted to true.",
+        source="botocore 1.44.8 efs model; Checkov CKV_AWS_42",
+        valid=_file_system(encrypted=True),
+        invalid=_file_system(throughputMode="elastic"),
+    ),
+    Rule(
+        id="EFS03",
+        name="access-point-require-user-and-folder",
+        title="An EFS access point has a user, and says how its folder is made",
+        types=frozenset({ACCESS_POINT}),
+        check=_access_point,
+        why="EFS refuses a path that is too long or deep; without creationInfo nobody makes the folder, and mounts fail.",
+        fix="set posixUser, a path of at most 4 levels, and creationInfo with ownerUid, ownerGid and permissions.",
+        source="botocore 1.44.8 efs model, RootDirectory and CreationInfo",
+        valid=_point("/ml"),
+        invalid=_point("/a/b/c/d/e"),
+    ),
+    StackRule(
+        id="EFS04",
+        name="mount-target-require-each-zone",
+        title="An EFS file system has one mount target, open to NFS, in each zone that has nodes",
+        check=_mount_targets,
+        types=frozenset({EFS, MOUNT_TARGET, SUBNET, NODE_POOL, NODE_GROUP, *GROUP_TYPES}),
+        why="pods in the zone without one can't resolve the file system; a closed one times out; a second in a zone is refused.",
+        fix="make one mount target for each private subnet's zone, in a group with ingress of TCP 2049 from the nodes.",
+        source="botocore 1.44.8 efs model, CreateMountTarget; kubernetes-sigs/aws-efs-csi-driver#489",
+        valid=(_HOME, _GROUP, *_target("a"), *_target("b"), _POOL),
+        invalid=(_HOME, _GROUP, *_target("a"), _POOL),
+    ),
+)

@@ -1,0 +1,148 @@
+"""Lustre on the network: one subnet beside the nodes, and the ports that a mount needs."""
+
+from collections.abc import Iterator
+
+from guardrails.firewall import GROUP_TYPES, is_open
+from guardrails.links import demand, targets
+from guardrails.pool import ZONE, allowed_values, is_training_pool
+from guardrails.program import Program
+from guardrails.rule import Example, Report, Resource, StackRule
+from guardrails.tokens import LUSTRE, NODE_POOL, SECURITY_GROUP, SUBNET
+
+_PORTS = ((988, 988), (1018, 1023))
+
+
+def _one_subnet(program: Program, report: Report) -> None:
+    for resource in program.of(LUSTRE):
+        with report.part():
+            place = resource.at("subnetIds")
+            if isinstance(place.raw, list) and len(place.raw) != 1:
+                report.refuse(resource, place, allowed="one subnet", found=f"{len(place.raw)} subnets")
+            else:
+                _zone_of_pools(program, resource, report)
+
+
+def _zone_of_pools(program: Program, resource: Resource, report: Report) -> None:
+    subnets = targets(program, resource, "subnetIds", SUBNET)
+    if not subnets:
+        # A literal id is that of a subnet made elsewhere: its zone can't be seen here.
+        demand(resource.at("subnetIds"))
+        return
+    zones = _training_zones(program)
+    if not zones:
+        return
+    zone = subnets[0].at("availabilityZone")
+    if zone.present and zone.text() not in zones:
+        found = f"in zone {zone.text()}"
+        report.refuse(resource, resource.at("subnetIds"), allowed=f"a subnet in the zone of a training pool: {', '.join(zones)}", found=found)
+
+
+def _training_zones(program: Program) -> list[str]:
+    """Zones of the pools of accelerators; none where a pool may be in any zone."""
+    zones: list[str] = []
+    for pool in program.of(NODE_POOL):
+        if is_training_pool(pool):
+            allowed = allowed_values(pool, ZONE)
+            if allowed is None:
+                return []
+            zones += [zone for zone in allowed if zone not in zones]
+    return zones
+
+
+def _ports(program: Program, report: Report) -> None:
+    for resource in program.of(LUSTRE):
+        with report.part():
+            _ports_of(program, resource, report)
+
+
+def _ports_of(program: Program, resource: Resource, report: Report) -> None:
+    place = resource.at("securityGroupIds")
+    ids = list(place.elements())
+    if not ids:
+        report.refuse(resource, place, allowed="a group with TCP 988 and 1018-1023 open", found="unset (the VPC's default group)")
+        return
+    groups = targets(program, resource, "securityGroupIds", SECURITY_GROUP)
+    missing = list(_closed(program, groups)) if groups else []
+    if len(groups) < len(ids):
+        # What is closed here may be open in a group that the program does not make.
+        if missing or not groups:
+            demand(place)
+        return
+    if missing:
+        name = ", ".join(group.name for group in groups)
+        report.refuse(resource, place, allowed="TCP 988 and 1018-1023 both ways", found=f"{name}, without {'; '.join(missing)}")
+
+
+def _closed(program: Program, groups: list[Resource]) -> Iterator[str]:
+    for direction in ("ingress", "egress"):
+        for first, last in _PORTS:
+            ports = f"{first}-{last}" if first != last else str(first)
+            if not any(is_open(program, group, direction, first, last, "itself") for group in groups):
+                yield f"{direction} of {ports} to itself"
+        # Nodes in the same group need nothing more; where others are let in, they are let in for all of it.
+        if _others(program, groups, direction, *_PORTS[0]) and not _others(program, groups, direction, *_PORTS[1]):
+            yield f"{direction} of 1018-1023 to the nodes"
+
+
+def _others(program: Program, groups: list[Resource], direction: str, first: int, last: int) -> bool:
+    return any(is_open(program, group, direction, first, last, "others") for group in groups)
+
+
+
+
+_GROUP = {
+    direction: [
+        {"protocol": "tcp", "fromPort": 988, "toPort": 988, "self": True},
+        {"protocol": "tcp", "fromPort": 1018, "toPort": 1023, "self": True},
+    ]
+    for direction in ("ingress", "egress")
+}
+_FILE_SYSTEM = {"deploymentType": "SCRATCH_2", "storageCapacity": 1200, "subnetIds": "subnet-1"}
+
+
+def _subnet(zone: str) -> Example:
+    return Example(SUBNET, {"availabilityZone": zone, "cidrBlock": "10.0.0.0/20"}, name="private")
+
+
+def _pool(zone: str) -> Example:
+    requirements = [
+        {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["p5.48xlarge"]},
+        {"key": ZONE, "operator": "In", "values": [zone]},
+    ]
+    return Example(NODE_POOL, {"metadata": {"name": "p5"}, "spec": {"template": {"spec": {"requirements": requirements}}}}, name="p5")
+
+
+_BESIDE = Example(LUSTRE, {**_FILE_SYSTEM, "securityGroupIds": ["sg-1"]}, name="scratch", sources={"subnetIds": ["private"]})
+
+RULES = (
+    StackRule(
+        id="FSX10",
+        name="lustre-require-one-near-subnet",
+        title="A Lustre file system stands in one subnet, in the zone of the training pool",
+        check=_one_subnet,
+        types=frozenset({LUSTRE, SUBNET, NODE_POOL}),
+        why="FSx refuses several subnets; in another zone every read crosses zones, at a charge and with more latency, and not over EFA.",
+        fix="name the one private subnet in the zone that the training pool is pinned to.",
+        source="botocore 1.44.8 fsx model, SubnetIds; aws-parallelcluster FsxAzValidator",
+        valid=(_subnet("us-east-1a"), _BESIDE, _pool("us-east-1a")),
+        invalid=(_subnet("us-east-1b"), _BESIDE, _pool("us-east-1a")),
+    ),
+    StackRule(
+        id="FSX11",
+        name="lustre-require-open-ports",
+        title="A Lustre file system's group opens TCP 988 and 1018 to 1023, both ways",
+        check=_ports,
+        types=frozenset({LUSTRE, *GROUP_TYPES}),
+        why="without 988 FSx refuses to make it (LNET); with 988 alone it is made, and mounts hang.",
+        fix="open both ranges, in and out, to the group itself and to the group of the nodes.",
+        source="FSx for Lustre guide: limit access with security groups",
+        valid=(
+            Example(SECURITY_GROUP, _GROUP, name="lustre"),
+            Example(LUSTRE, {**_FILE_SYSTEM, "securityGroupIds": ["sg-1"]}, name="scratch", sources={"securityGroupIds": ["lustre"]}),
+        ),
+        invalid=(
+            Example(SECURITY_GROUP, {"ingress": _GROUP["ingress"][:1], "egress": _GROUP["egress"]}, name="lustre"),
+            Example(LUSTRE, {**_FILE_SYSTEM, "securityGroupIds": ["sg-1"]}, name="scratch", sources={"securityGroupIds": ["lustre"]}),
+        ),
+    ),
+)

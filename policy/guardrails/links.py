@@ -1,0 +1,64 @@
+"""From a property to the resources it names: by where its value comes from, or by a literal id."""
+
+from collections.abc import Iterator, Sequence
+
+from guardrails.node import Node, Undecided
+from guardrails.program import Program
+from guardrails.rule import Resource
+
+
+def targets(program: Program, resource: Resource, key: str, *types: str, place: Node | None = None) -> list[Resource]:
+    """The resources of `types` that the property `key` names, or, with `place`, those that this part of it names by a literal id.
+
+    Raises:
+        Undecided: a literal id is none of the known ones, and the id of one of them is unknown.
+    """
+    literal = set(_literals(place if place is not None else resource.at(key)))
+    origins = resource.sources.get(key, ())
+    candidates = list(program.of(*types))
+    found = [target for target in candidates if (target.urn and target.urn in origins) or _identity(target) in literal]
+    if literal and not found:
+        for candidate in candidates:
+            demand(candidate.at("id"))
+    return found
+
+
+def named(program: Program, name: str, *types: str) -> Resource | None:
+    """The Kubernetes object of one of `types` called `name`. Raises `Undecided` where the one with an unknown name might be it."""
+    unknown: Node | None = None
+    for candidate in program.of(*types):
+        own = candidate.at("metadata", "name")
+        if not own.known:
+            unknown = own
+        elif own.present and own.text() == name:
+            return candidate
+    if unknown is not None:
+        demand(unknown)
+    return None
+
+
+def demand(node: Node) -> None:
+    """Raise `Undecided` where a value (or a member of the list) is unknown; nothing otherwise."""
+    node.value  # noqa: B018 - reading it raises
+    for member in node.elements():
+        member.value  # noqa: B018
+
+
+def decided(checks: Sequence[bool | Undecided]) -> bool:
+    """Whether any check holds; raises the first `Undecided` among them if none does."""
+    if any(check is True for check in checks):
+        return True
+    for check in checks:
+        if isinstance(check, Undecided):
+            raise check
+    return False
+
+
+def _identity(resource: Resource) -> str | None:
+    raw = resource.at("id").raw
+    return raw if isinstance(raw, str) else None
+
+
+def _literals(node: Node) -> Iterator[str]:
+    values = node.raw if isinstance(node.raw, list) else [node.raw]
+    yield from (value for value in values if isinstance(value, str))

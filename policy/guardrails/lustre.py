@@ -1,0 +1,115 @@
+"""The settings of a Lustre file system, whether asked for directly or through a class of the FSx CSI driver."""
+
+from dataclasses import dataclass
+
+from guardrails.facts import load
+from guardrails.node import Node
+from guardrails.rule import Resource
+from guardrails.tokens import LUSTRE
+
+LUSTRE_DRIVER = "fsx.csi.aws.com"
+SCRATCH = frozenset({"SCRATCH_1", "SCRATCH_2"})
+TIERING = "INTELLIGENT_TIERING"
+# API, provider and driver all fall back to these.
+DEFAULT_DEPLOYMENT = "SCRATCH_1"
+DEFAULT_STORAGE = "SSD"
+
+_CLASS_KEYS = {
+    "importPath": "s3ImportPath",
+    "exportPath": "s3ExportPath",
+    "metadataMode": "metadataConfigurationMode",
+}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A reader of one file system's settings by the names of the API."""
+
+    resource: Resource
+    settings: Node
+    dynamic: bool = False
+    """It is made by the CSI driver, for each claim; its settings are text."""
+
+    def at(self, key: str) -> Node:
+        """The setting `key`."""
+        return self.settings.at(_CLASS_KEYS.get(key, key) if self.dynamic else key)
+
+    @property
+    def deployment(self) -> str:
+        """Deployment type, the default where there is none."""
+        return self.at("deploymentType").text() or DEFAULT_DEPLOYMENT
+
+    @property
+    def storage(self) -> str:
+        """Storage type, the default where there is none."""
+        return self.at("storageType").text() or DEFAULT_STORAGE
+
+    @property
+    def kind(self) -> str:
+        """Deployment and storage type as the facts name them."""
+        return f"{self.deployment}/{self.storage}"
+
+    @property
+    def metadata(self) -> Node:
+        """Whatever says that there is a metadata configuration; missing where there is none."""
+        return self.at("metadataMode") if self.dynamic else self.at("metadataConfiguration")
+
+    @property
+    def metadata_mode(self) -> Node:
+        """AUTOMATIC or USER_PROVISIONED."""
+        return self.metadata if self.dynamic else self.metadata.at("mode")
+
+    @property
+    def metadata_iops(self) -> Node:
+        """Metadata operations a second."""
+        return self.at("metadataIops") if self.dynamic else self.metadata.at("iops")
+
+    @property
+    def version(self) -> str:
+        """Lustre version, with the default that the API gives this kind."""
+        given = self.at("fileSystemTypeVersion").text()
+        if given:
+            return given
+        if self.deployment != "PERSISTENT_2":
+            return "2.10"
+        return "2.15" if self.metadata.present else "2.12"
+
+
+def flag(node: Node) -> bool | None:
+    """A truth value, also as text; None where it is missing or neither. Raises `Undecided`."""
+    value = node.value
+    if isinstance(value, bool):
+        return value
+    return {"true": True, "false": False}.get(value.strip().lower()) if isinstance(value, str) else None
+
+
+def file_system(resource: Resource) -> Shape:
+    """The shape of a LustreFileSystem."""
+    assert resource.type == LUSTRE
+    return Shape(resource, resource.properties)
+
+
+def storage_class(resource: Resource) -> Shape | None:
+    """The shape of what a StorageClass makes; None where another driver makes it."""
+    if resource.at("provisioner").text() != LUSTRE_DRIVER:
+        return None
+    return Shape(resource, resource.at("parameters"), dynamic=True)
+
+
+def on_grid(size: int, grid: dict) -> bool:
+    """Whether a size is one of the single ones or a positive multiple of the step."""
+    return size in grid["single"] or (size > 0 and size % grid["step"] == 0)
+
+
+def grid_words(grid: dict) -> str:
+    """The sizes of a grid as people say them: 1200, or a multiple of 2400."""
+    single = ", ".join(str(size) for size in grid["single"])
+    return f"{single}, or a multiple of {grid['step']}" if single else f"a multiple of {grid['step']}"
+
+
+def capacity_grid(shape: Shape) -> dict | None:
+    """The capacities in GiB that this kind takes; None where the kind itself is wrong, or takes no capacity."""
+    grids = load("lustre")["capacity"]
+    if shape.storage == "HDD":
+        return grids.get(f"{shape.kind}/{shape.at('perUnitStorageThroughput').integer()}")
+    return grids.get(shape.kind)

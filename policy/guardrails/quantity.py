@@ -1,0 +1,39 @@
+"""Kubernetes quantities and Go durations as numbers."""
+
+import re
+
+_UNITS = {
+    "": 1.0,
+    "m": 1e-3,
+    "k": 1e3,
+    "M": 1e6,
+    "G": 1e9,
+    "T": 1e12,
+    "P": 1e15,
+    "E": 1e18,
+    **{f"{prefix}i": 1024.0 ** (power + 1) for power, prefix in enumerate("KMGTPE")},
+}
+_QUANTITY = re.compile(r"([+-]?[0-9]{1,30}(?:\.[0-9]{0,30})?)(?:[eE]([+-]?[0-9]{1,2}))?([numkMGTPE]|[KMGTPE]i|)")
+_DURATION = re.compile(r"(?:[0-9]{1,12}[smh])+")
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+def quantity(text: str) -> float | None:
+    """A quantity such as 96, 1500m or 4800Gi as a number; None where it is none."""
+    matched = _QUANTITY.fullmatch(text.strip())
+    if not matched or (matched[2] and matched[3]) or matched[3] in ("n", "u"):
+        return None
+    return float(matched[1]) * 10.0 ** int(matched[2] or 0) * _UNITS[matched[3]]
+
+
+def gibibytes(text: str) -> float | None:
+    """A quantity of bytes in GiB; None where it is none."""
+    number = quantity(text)
+    return None if number is None else number / _UNITS["Gi"]
+
+
+def seconds(text: str) -> int | None:
+    """A duration such as 1h30m in seconds; None where it is none (Never, for one)."""
+    if not _DURATION.fullmatch(text):
+        return None
+    return sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"([0-9]+)([smh])", text))

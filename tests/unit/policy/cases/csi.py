@@ -1,0 +1,174 @@
+"""Classes, claims and volumes by the CSI drivers."""
+
+from typing import Any
+
+from guardrails import tokens
+from tests.unit.policy import builders as b
+from tests.unit.policy.analyzer import UNKNOWN, Thing
+from tests.unit.policy.case import invalid, valid
+
+EFS = {"provisioningMode": "efs-ap", "fileSystemId": "fs-0123456789abcdef0"}
+
+
+def named(thing: Thing, **properties: Any) -> Thing:
+    return Thing(type=thing.type, name=thing.name, properties={"metadata": {"name": "shared"}, **thing.properties, **properties})
+
+
+def lustre(**parameters: Any) -> Thing:
+    return named(b.storage_class(**parameters))
+
+
+def efs(**parameters: Any) -> Thing:
+    return named(b.storage_class(**{**EFS, **parameters}), provisioner="efs.csi.aws.com")
+
+
+def efs_only(**parameters: Any) -> Thing:
+    return named(b.storage_class(**parameters), provisioner="efs.csi.aws.com")
+
+
+EBS = Thing(type=tokens.STORAGE_CLASS, name="gp3", properties={"provisioner": "ebs.csi.aws.com", "parameters": {"type": "gp3"}})
+
+
+def claim(size: Any = "1200Gi", changes: dict[str, Any] | None = None, sources: dict[str, list[str]] | None = None) -> Thing:
+    spec = {"storageClassName": "shared", "accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": size}}}
+    properties = b.changed({"metadata": {"name": "data"}, "spec": spec}, changes or {})
+    return Thing(type=tokens.VOLUME_CLAIM, name="data-claim", properties=properties, sources=sources or {})
+
+
+def volume(changes: dict[str, Any] | None = None, sources: dict[str, list[str]] | None = None) -> Thing:
+    spec = {
+        "accessModes": ["ReadWriteMany"],
+        "persistentVolumeReclaimPolicy": "Retain",
+        "storageClassName": "",
+        "mountOptions": ["flock"],
+        "csi": {
+            "driver": "fsx.csi.aws.com",
+            "volumeHandle": "fs-0123456789abcdef0",
+            "volumeAttributes": {"dnsname": "fs-0123456789abcdef0.fsx.us-east-1.amazonaws.com", "mountname": "fndzdbev"},
+        },
+    }
+    properties = b.changed({"metadata": {"name": "data"}, "spec": spec}, changes or {})
+    return Thing(type=tokens.PERSISTENT_VOLUME, name="data-volume", properties=properties, sources=sources or {})
+
+
+CSI = "spec/csi"
+MOUNT = "spec/csi/volumeAttributes/mountname"
+FILES = b.lustre(deploymentType="PERSISTENT_2", perUnitStorageThroughput=250, storageCapacity=1200)
+FROM_FILES = {"spec": ["scratch"]}
+MADE = Thing(type=FILES.type, name="scratch", properties={**FILES.properties, "id": "fs-0123456789abcdef0"})
+OUTPUTS = {f"{CSI}/volumeHandle": UNKNOWN, f"{CSI}/volumeAttributes": {"dnsname": UNKNOWN, "mountname": UNKNOWN}}
+STATIC = {"spec/storageClassName": "", "spec/volumeName": "data"}
+FLOCK = Thing(
+    type=tokens.STORAGE_CLASS,
+    name="dynamic",
+    properties={
+        "metadata": {"name": "dynamic"},
+        "provisioner": "fsx.csi.aws.com",
+        "parameters": {"deploymentType": "SCRATCH_2"},
+        "mountOptions": ["flock"],
+    },
+)
+POINT = Thing(type=tokens.ACCESS_POINT, name="team", properties={"posixUser": {"uid": 1000, "gid": 1000}})
+EFS_VOLUME = volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": UNKNOWN}}, {"spec": ["team"]})
+CHOWN = {"name": "own", "command": ["sh", "-c", "chown -R 1000 /data"], "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+
+
+def pod(*init: dict[str, Any], user: Any = None) -> Thing:
+    spec: dict[str, Any] = {
+        "initContainers": list(init),
+        "containers": [{"name": "trainer", "image": "registry.example/trainer:1"}],
+        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+    }
+    if user is not None:
+        spec["securityContext"] = {"runAsUser": user}
+    return Thing(type=tokens.POD, name="trainer", properties={"metadata": {"name": "trainer"}, "spec": spec})
+
+
+CASES = (
+    valid("CSI01", lustre(deploymentType="PERSISTENT_1", perUnitStorageThroughput="100")),
+    valid("CSI01", lustre(deploymentType="SCRATCH_1")),
+    valid("CSI01", lustre(deploymentType="PERSISTENT_2", perUnitStorageThroughput="1000", automaticBackupRetentionDays="90"), edge=True),
+    valid("CSI01", lustre(deploymentType="SCRATCH_2", s3ImportPath="s3://b", s3ExportPath="s3://b/out")),
+    valid("CSI01", lustre(deploymentType="PERSISTENT_2", perUnitStorageThroughput="125", metadataConfigurationMode="AUTOMATIC")),
+    valid("CSI01", EBS),
+    invalid("CSI01", lustre(deploymentType="SCRATCH_2", perUnitStorageThroughput="200"), says="parameters.perUnitStorageThroughput is 200"),
+    invalid("CSI01", lustre(), says="parameters.deploymentType is unset"),
+    invalid("CSI01", lustre(deploymentType="PERSISTENT_1", perUnitStorageThroughput="fast"), says="a whole number, as text"),
+    invalid("CSI01", lustre(deploymentType="PERSISTENT_1", perUnitStorageThroughput=100), says="100, which is no text", edge=True),
+    invalid("CSI01", lustre(deploymentType="PERSISTENT_2", perUnitStorageThroughput="200"), says="125, 250, 500, 1000"),
+    invalid("CSI01", lustre(deploymentType="SCRATCH_2", kmsKeyId="k"), says="parameters.kmsKeyId is k"),
+    invalid("CSI01", lustre(deploymentType="SCRATCH_2", s3ExportPath="s3://b"), says="only beside s3ImportPath"),
+    invalid("CSI01", lustre(deploymentType="SCRATCH_2", copyTagsToBackups="yes"), says="true or false, as text"),
+    invalid("CSI01", lustre(deploymentType="PERSISTENT_2", storageType="INTELLIGENT_TIERING"), says="the driver can't pass"),
+    invalid("CSI01", lustre(deploymentType="PERSISTENT_1", perUnitStorageThroughput="100", metadataIops="6000"), says="USER_PROVISIONED"),
+    valid("CSI02", lustre(deploymentType="SCRATCH_2", subnetId="subnet-1", securityGroupIds="sg-1")),
+    valid("CSI02", efs(gidRangeStart="1000", gidRangeEnd="9000", directoryPerms="700")),
+    valid("CSI02", EBS),
+    valid("CSI02", lustre(**{"deploymentType": "SCRATCH_2", "csi.storage.k8s.io/fstype": "lustre"}), edge=True),
+    invalid("CSI02", lustre(deploymenttype="SCRATCH_2"), says="a parameter that fsx.csi.aws.com does not read; allowed: deploymentType"),
+    invalid("CSI02", lustre(deploymentType="SCRATCH_2", throughput="200"), says="parameters.throughput"),
+    invalid("CSI02", efs(uidRangeStart="1"), says="efs.csi.aws.com does not read"),
+    invalid("CSI02", efs(fileSystemID="fs-1"), says="allowed: fileSystemId", edge=True),
+    invalid("CSI02", lustre(deploymentType="SCRATCH_2", storageCapacity="1200"), says="parameters.storageCapacity"),
+    valid("CSI03", lustre(deploymentType="SCRATCH_1"), claim("3600Gi"), edge=True),
+    valid("CSI03", lustre(deploymentType="PERSISTENT_2", perUnitStorageThroughput="250"), claim("4800Gi")),
+    valid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("1200Gi"), edge=True),
+    valid("CSI03", EBS, claim("100Gi", {"spec/storageClassName": "gp3"})),
+    valid("CSI03", claim("100Gi")),
+    invalid("CSI03", lustre(deploymentType="SCRATCH_1"), claim("4800Gi"), says="the driver makes 7200 GiB of it"),
+    invalid("CSI03", lustre(), claim("4800Gi"), says="7200 GiB"),
+    invalid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("1201Gi"), says="makes 2400 GiB", edge=True),
+    invalid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("1Ti"), says="makes 1200 GiB"),
+    invalid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("1200G"), says="makes 1200 GiB"),
+    invalid(
+        "CSI03",
+        lustre(deploymentType="PERSISTENT_1", storageType="HDD", perUnitStorageThroughput="12", driveCacheType="NONE"),
+        claim("1800Gi"),
+        says="makes 6000 GiB",
+    ),
+    valid("CSI04", volume()),
+    valid("CSI04", FILES, volume(OUTPUTS, FROM_FILES), claim("1Gi", STATIC)),
+    valid("CSI04", b.lustre(deploymentType="SCRATCH_1"), volume({MOUNT: "fsx"}, FROM_FILES), edge=True),
+    valid("CSI04", volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1::fsap-1"}})),
+    valid("CSI04", FLOCK, volume()),
+    valid("CSI04", volume(), claim("1200Gi")),
+    invalid("CSI04", volume({f"{CSI}/volumeHandle": "lustre"}), says="volumeHandle is lustre"),
+    invalid("CSI04", volume({f"{CSI}/volumeAttributes/dnsname": b.DELETE}), says="dnsname is unset"),
+    invalid("CSI04", volume({MOUNT: b.DELETE}), says="mountname is unset"),
+    invalid("CSI04", MADE, volume({MOUNT: "fsx"}), says="only SCRATCH_1 is called fsx, and this is PERSISTENT_2"),
+    invalid("CSI04", volume({"spec/storageClassName": "shared"}), says="storageClassName is shared"),
+    invalid("CSI04", volume({"spec/accessModes": ["ReadWriteOnce"]}), says="accessModes is [ReadWriteOnce]"),
+    invalid("CSI04", volume({"spec/persistentVolumeReclaimPolicy": "Delete"}), says="with Delete the file system goes"),
+    invalid("CSI04", FLOCK, volume({"spec/mountOptions": b.DELETE}), says="those of class dynamic do not reach"),
+    invalid("CSI04", FLOCK, volume({"spec/mountOptions": []}), says="those of class dynamic", edge=True),
+    invalid("CSI04", volume(), claim("1Gi", {"spec/volumeName": "data", "spec/storageClassName": b.DELETE}), says="the default class"),
+    invalid("CSI04", volume(), claim("1Gi", {"spec/volumeName": "data"}), says="data-claim: spec.storageClassName is shared"),
+    invalid("CSI04", volume(), claim("1Gi", {**STATIC, "spec/accessModes": ["ReadWriteOnce"]}), says="data-claim: spec.accessModes"),
+    valid("CSI05", efs()),
+    valid("CSI05", efs(gidRangeStart="1000", gidRangeEnd="1001"), edge=True),
+    valid("CSI05", efs(directoryPerms="0750", uid="0", gid="0"), edge=True),
+    valid("CSI05", efs(provisioningMode="s3files-ap")),
+    valid("CSI05", efs_only(provisioningMode="efs-ap", fileSystemIdConfigRef="config/key")),
+    valid("CSI05", EBS),
+    invalid("CSI05", efs(provisioningMode="efs"), says="provisioningMode is efs; allowed: efs-ap"),
+    invalid("CSI05", efs_only(fileSystemId="fs-0123456789abcdef0"), says="provisioningMode is unset"),
+    invalid("CSI05", efs_only(provisioningMode="efs-ap"), says="none of them"),
+    invalid("CSI05", efs(fileSystemIdConfigRef="config/key"), says="exactly one of"),
+    invalid("CSI05", efs(gidRangeStart="1000"), says="gidRangeEnd is unset"),
+    invalid("CSI05", efs(gidRangeEnd="1000"), says="gidRangeStart is unset"),
+    invalid("CSI05", efs(gidRangeStart="0", gidRangeEnd="10"), says="gidRangeStart is 0; allowed: above 0", edge=True),
+    invalid("CSI05", efs(gidRangeStart="1000", gidRangeEnd="1000"), says="above gidRangeStart, which is 1000", edge=True),
+    invalid("CSI05", efs(directoryPerms="rwx"), says="octal digits"),
+    invalid("CSI05", efs(directoryPerms="778"), says="octal digits", edge=True),
+    invalid("CSI05", efs(uid="-1"), says="uid is -1;", edge=True),
+    valid("CSI06", efs(), claim("10Gi"), pod()),
+    valid("CSI06", claim("1Gi", STATIC), EFS_VOLUME, POINT, pod(user=1000)),
+    valid("CSI06", claim("1Gi", STATIC), EFS_VOLUME, POINT, pod()),
+    valid("CSI06", efs(), claim("10Gi"), pod({**CHOWN, "volumeMounts": [{"name": "other", "mountPath": "/data"}]}), edge=True),
+    valid("CSI06", lustre(deploymentType="SCRATCH_2"), claim(), pod(CHOWN)),
+    invalid("CSI06", efs(), claim("10Gi"), pod(CHOWN), says="no chown"),
+    invalid("CSI06", efs(), claim("10Gi"), pod({**CHOWN, "command": ["chown", "-R", "0", "/data"]}), says="no chown"),
+    invalid("CSI06", efs(), claim("10Gi"), pod({**CHOWN, "command": ["sh"], "args": ["-c", "chown 1 /data"]}), says="no chown"),
+    invalid("CSI06", claim("1Gi", STATIC), EFS_VOLUME, POINT, pod(user=0), says="runAsUser is 0; allowed: 1000", edge=True),
+    invalid("CSI06", claim("1Gi", STATIC), EFS_VOLUME, POINT, pod(user=2000), says="access point team"),
+)

@@ -1,0 +1,107 @@
+"""EFS: modes, encryption, access points, mount targets."""
+
+from typing import Any
+
+from guardrails import tokens
+from tests.unit.policy import builders as b
+from tests.unit.policy.analyzer import UNKNOWN, Thing
+from tests.unit.policy.case import invalid, valid
+
+
+def efs(**properties: Any) -> Thing:
+    return Thing(type=tokens.EFS, name="home", properties={"encrypted": True, **properties})
+
+
+def point(changes: dict[str, Any] | None = None) -> Thing:
+    plain = {
+        "fileSystemId": "fs-0123456789abcdef0",
+        "posixUser": {"uid": 1000, "gid": 1000},
+        "rootDirectory": {"path": "/ml", "creationInfo": {"ownerUid": 1000, "ownerGid": 1000, "permissions": "0750"}},
+    }
+    return Thing(type=tokens.ACCESS_POINT, name="team", properties=b.changed(plain, changes or {}))
+
+
+PATH, CREATION = "rootDirectory/path", "rootDirectory/creationInfo"
+
+
+def subnet(zone: str) -> Thing:
+    return Thing(type=tokens.SUBNET, name=f"private-{zone}", properties={"availabilityZone": f"us-east-1{zone}"})
+
+
+def target(zone: str, name: str | None = None, groups: Any = (UNKNOWN,)) -> Thing:
+    return Thing(
+        type=tokens.MOUNT_TARGET,
+        name=name or f"home-{zone}",
+        properties={"fileSystemId": UNKNOWN, "subnetId": UNKNOWN, "securityGroups": list(groups)},
+        sources={"fileSystemId": ["home"], "subnetId": [f"private-{zone}"], "securityGroups": ["nfs"]},
+    )
+
+
+def nfs(**rule: Any) -> Thing:
+    plain = {"protocol": "tcp", "fromPort": 2049, "toPort": 2049, "securityGroups": ["sg-nodes"], **rule}
+    return Thing(type=tokens.SECURITY_GROUP, name="nfs", properties={"ingress": [plain], "egress": []})
+
+
+def pool(*zones: str) -> Thing:
+    return b.cpu_pool({"spec/template/spec/requirements": [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": list(zones)}]})
+
+
+A, B = "us-east-1a", "us-east-1b"
+BOTH = (efs(), nfs(), subnet("a"), subnet("b"), target("a"), target("b"))
+ONE = (efs(), nfs(), subnet("a"), subnet("b"), target("a"))
+GROUP = Thing(
+    type=tokens.NODE_GROUP, name="group", properties={"subnetIds": [UNKNOWN, UNKNOWN]}, sources={"subnetIds": ["private-a", "private-b"]}
+)
+
+CASES = (
+    valid("EFS01", efs(throughputMode="elastic")),
+    valid("EFS01", efs()),
+    valid("EFS01", efs(throughputMode="provisioned", provisionedThroughputInMibps=1), edge=True),
+    valid("EFS01", efs(throughputMode="provisioned", provisionedThroughputInMibps=3414), edge=True),
+    valid("EFS01", efs(throughputMode="bursting", performanceMode="maxIO")),
+    valid("EFS01", efs(availabilityZoneName=A, performanceMode="generalPurpose")),
+    invalid("EFS01", efs(throughputMode="provisioned"), says="provisionedThroughputInMibps is unset"),
+    invalid("EFS01", efs(throughputMode="provisioned", provisionedThroughputInMibps=0), says="1 to 3414", edge=True),
+    invalid("EFS01", efs(throughputMode="provisioned", provisionedThroughputInMibps=3415), says="1 to 3414", edge=True),
+    invalid("EFS01", efs(throughputMode="provisioned", provisionedThroughputInMibps=0.5), says="is 0.5;", edge=True),
+    invalid("EFS01", efs(provisionedThroughputInMibps=128), says="throughputMode is not provisioned"),
+    invalid("EFS01", efs(throughputMode="Elastic"), says="bursting, provisioned, elastic", edge=True),
+    invalid("EFS01", efs(throughputMode="elastic", performanceMode="maxIO"), says="because throughputMode is elastic"),
+    invalid("EFS01", efs(availabilityZoneName=A, performanceMode="maxIO"), says="in one zone"),
+    invalid("EFS01", efs(performanceMode="fast"), says="performanceMode is fast"),
+    valid("EFS02", efs()),
+    valid("EFS02", efs(kmsKeyId="arn:aws:kms:us-east-1:123456789012:key/k")),
+    valid("EFS02", efs(throughputMode="elastic")),
+    valid("EFS02", efs(encrypted="true"), edge=True),
+    invalid("EFS02", efs(encrypted=False), says="encrypted is false"),
+    invalid("EFS02", efs(encrypted=None), says="encrypted is unset"),
+    invalid("EFS02", efs(encrypted=False, kmsKeyId="k"), says="kmsKeyId names a key"),
+    invalid("EFS02", efs(encrypted="yes"), says="encrypted is yes", edge=True),
+    valid("EFS03", point()),
+    valid("EFS03", point({"rootDirectory": b.DELETE})),
+    valid("EFS03", point({"rootDirectory": {"path": "/"}}), edge=True),
+    valid("EFS03", point({PATH: "/a/b/c/d"}), edge=True),
+    valid("EFS03", point({PATH: "/" + "a" * 99}), edge=True),
+    valid("EFS03", point({f"{CREATION}/permissions": "750"}), edge=True),
+    invalid("EFS03", point({"posixUser": b.DELETE}), says="posixUser is unset"),
+    invalid("EFS03", point({PATH: "/a/b/c/d/e"}), says="/a/b/c/d/e, 5 levels", edge=True),
+    invalid("EFS03", point({PATH: "/" + "a" * 100}), says="101 characters", edge=True),
+    invalid("EFS03", point({CREATION: b.DELETE}), says="creationInfo is unset"),
+    invalid("EFS03", point({f"{CREATION}/permissions": "rwxr-x---"}), says="octal digits"),
+    invalid("EFS03", point({f"{CREATION}/permissions": "75"}), says="octal digits", edge=True),
+    invalid("EFS03", point({f"{CREATION}/ownerUid": b.DELETE}), says="ownerUid is unset"),
+    invalid("EFS03", point({f"{CREATION}/ownerGid": -1}), says="ownerGid is -1", edge=True),
+    valid("EFS04", *BOTH, pool(A, B)),
+    valid("EFS04", *ONE, pool(A), edge=True),
+    valid("EFS04", *BOTH, GROUP),
+    valid("EFS04", *ONE),
+    valid("EFS04", efs()),
+    valid("EFS04", efs(availabilityZoneName=A), nfs(), subnet("a"), target("a"), pool(A, B)),
+    valid("EFS04", efs(), nfs(securityGroups=[], cidrBlocks=["10.0.0.0/16"]), subnet("a"), target("a")),
+    invalid("EFS04", *ONE, pool(A, B), says="one in us-east-1b too, where cpu has nodes"),
+    invalid("EFS04", *ONE, GROUP, says="where group has nodes"),
+    invalid("EFS04", *BOTH, target("a", "home-more"), says="in us-east-1a, where home-a is already"),
+    invalid("EFS04", efs(), subnet("a"), target("a", groups=()), says="unset (the VPC's default group)", edge=True),
+    invalid("EFS04", efs(), nfs(fromPort=2050, toPort=2050), subnet("a"), target("a"), says="lets nobody in", edge=True),
+    invalid("EFS04", efs(), nfs(securityGroups=[]), subnet("a"), target("a"), says="nfs, which lets nobody in"),
+)
