@@ -1,7 +1,6 @@
 """Volumes by the CSI drivers: classes that make file systems, claims on them, and volumes of file systems that exist."""
 
 import re
-from collections.abc import Iterator
 
 from guardrails.facts import load
 from guardrails.fsx import SHAPE_CHECKS
@@ -115,7 +114,7 @@ def _claim_rounding(program: Program, report: Report) -> None:
 def _rounded(claim: Resource, shape: Shape, report: Report) -> None:
     place = claim.at("spec", "resources", "requests", "storage")
     grid, size = capacity_grid(shape), gibibytes(place.text())
-    if grid is None or size is None or (size.is_integer() and on_grid(int(size), grid)):
+    if grid is None or size is None or (size == int(size) and on_grid(int(size), grid)):
         return
     steps = [*grid["single"], *(grid["step"] * count for count in range(1, int(size // grid["step"]) + 2))]
     made = min(step for step in steps if step >= size)
@@ -152,14 +151,19 @@ def _static_volume(program: Program, volume: Resource, report: Report) -> None:
 
 
 def _handle(volume: Resource, place: Node, origins: list[Resource], report: Report) -> None:
-    if not place.known and origins:
+    if _comes_from(volume, origins):
         return
     if not _FILE_SYSTEM_ID.fullmatch(place.text()):
         report.refuse(volume, place, allowed="the id of a file system, fs-...")
 
 
+def _comes_from(volume: Resource, origins: list[Resource]) -> bool:
+    """Whether the volume takes its values from one of the file systems, rather than naming it by its id."""
+    return any(origin.urn in volume.sources.get("spec", ()) for origin in origins)
+
+
 def _mount_name(volume: Resource, place: Node, origins: list[Resource], report: Report) -> None:
-    if not place.known and any(origin.urn in volume.sources.get("spec", ()) for origin in origins):
+    if not place.known and _comes_from(volume, origins):
         return
     if place.text() != "fsx":
         return
@@ -231,9 +235,7 @@ def _access_point_users(program: Program, report: Report) -> None:
                         _user_of(program, resource, template, volume, claim, report)
 
 
-def _user_of(
-    program: Program, resource: Resource, template: PodTemplate, volume: Node, claim: Resource, report: Report
-) -> None:
+def _user_of(program: Program, resource: Resource, template: PodTemplate, volume: Node, claim: Resource, report: Report) -> None:
     name = claim.at("spec", "storageClassName").text()
     maker = named(program, name, STORAGE_CLASS) if name else None
     if maker is not None and maker.at("provisioner").text() == EFS_DRIVER:
@@ -348,7 +350,7 @@ RULES = (
         check=_static_volumes,
         types=frozenset({PERSISTENT_VOLUME, VOLUME_CLAIM, STORAGE_CLASS, LUSTRE}),
         why="the mount fails in the pod, or the file system is deleted with the claim; options on a class do not reach the volume.",
-        fix="take volumeHandle, dnsname and mountname from the file system, with ReadWriteMany, Retain and storageClassName \"\".",
+        fix='take volumeHandle, dnsname and mountname from the file system, with ReadWriteMany, Retain and storageClassName "".',
         source="aws-fsx-csi-driver 1.9.0, static provisioning; kubernetes-sigs/aws-fsx-csi-driver#127",
         valid=(_FILES, _volume("fndzdbev")),
         invalid=(_FILES, _volume("fsx")),

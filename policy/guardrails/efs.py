@@ -1,6 +1,8 @@
 """EFS: modes that go together, encryption, access points, and a mount target in every zone."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from guardrails.facts import load
 from guardrails.firewall import GROUP_TYPES, is_open
@@ -33,7 +35,7 @@ def _modes(resource: Resource, report: Report) -> None:
             report.refuse(resource, performance, allowed="generalPurpose, because the file system is in one zone")
 
 
-def _throughput(resource: Resource, facts: dict, report: Report) -> None:
+def _throughput(resource: Resource, facts: Mapping[str, Any], report: Report) -> None:
     mode, rate = resource.at("throughputMode"), resource.at("provisionedThroughputInMibps")
     if mode.present and mode.text() not in facts["throughputModes"]:
         report.refuse(resource, mode, allowed=", ".join(facts["throughputModes"]))
@@ -64,7 +66,7 @@ def _access_point(resource: Resource, report: Report) -> None:
         _root(resource, facts, report)
 
 
-def _root(resource: Resource, facts: dict, report: Report) -> None:
+def _root(resource: Resource, facts: Mapping[str, Any], report: Report) -> None:
     place = resource.at("rootDirectory", "path")
     path = place.text() or "/"
     if len(path) > facts["pathCharacters"]:
@@ -184,9 +186,7 @@ def _target(zone: str) -> tuple[Example, ...]:
 
 
 _ZONES = {"key": ZONE, "operator": "In", "values": ["us-east-1a", "us-east-1b"]}
-_POOL = Example(
-    NODE_POOL, {"metadata": {"name": "general"}, "spec": {"template": {"spec": {"requirements": [_ZONES]}}}}, name="general"
-)
+_POOL = Example(NODE_POOL, {"metadata": {"name": "general"}, "spec": {"template": {"spec": {"requirements": [_ZONES]}}}}, name="general")
 _HOME = Example(EFS, {"encrypted": True}, name="home")
 _GROUP = Example(SECURITY_GROUP, _NODES_IN, name="nfs")
 

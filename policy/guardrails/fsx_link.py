@@ -54,7 +54,9 @@ def _safe(program: Program, shape: Shape, report: Report) -> None:
     place = shape.at("deploymentType")
     if shape.deployment in SCRATCH:
         found = f"{shape.deployment} for a volume of checkpoints"
-        report.refuse(shape.resource, place, allowed="PERSISTENT_1 or PERSISTENT_2 with backups, or with automatic export to S3", found=found)
+        report.refuse(
+            shape.resource, place, allowed="PERSISTENT_1 or PERSISTENT_2 with backups, or with automatic export to S3", found=found
+        )
         return
     if (shape.at("automaticBackupRetentionDays").integer() or 0) > 0:
         return
@@ -80,12 +82,16 @@ def _association_parent(program: Program, report: Report) -> None:
         with report.part():
             shape = file_system(resource)
             if shape.deployment == "SCRATCH_1":
-                report.refuse(mine[0], mine[0].at("fileSystemId"), allowed="SCRATCH_2 or a persistent type", found="a SCRATCH_1 file system")
+                report.refuse(
+                    mine[0], mine[0].at("fileSystemId"), allowed="SCRATCH_2 or a persistent type", found="a SCRATCH_1 file system"
+                )
             elif shape.version == "2.10":
                 found = f"{resource.name} with Lustre 2.10"
                 report.refuse(mine[0], mine[0].at("fileSystemId"), allowed="fileSystemTypeVersion 2.12 or later", found=found)
         if len(mine) > most:
-            report.refuse(mine[most], mine[most].at("fileSystemId"), allowed=f"{most} associations", found=f"{len(mine)} of {resource.name}")
+            report.refuse(
+                mine[most], mine[most].at("fileSystemId"), allowed=f"{most} associations", found=f"{len(mine)} of {resource.name}"
+            )
 
 
 def _association_paths(program: Program, report: Report) -> None:

@@ -34,7 +34,9 @@ def _zone_of_pools(program: Program, resource: Resource, report: Report) -> None
     zone = subnets[0].at("availabilityZone")
     if zone.present and zone.text() not in zones:
         found = f"in zone {zone.text()}"
-        report.refuse(resource, resource.at("subnetIds"), allowed=f"a subnet in the zone of a training pool: {', '.join(zones)}", found=found)
+        report.refuse(
+            resource, resource.at("subnetIds"), allowed=f"a subnet in the zone of a training pool: {', '.join(zones)}", found=found
+        )
 
 
 def _training_zones(program: Program) -> list[str]:
@@ -86,8 +88,6 @@ def _closed(program: Program, groups: list[Resource]) -> Iterator[str]:
 
 def _others(program: Program, groups: list[Resource], direction: str, first: int, last: int) -> bool:
     return any(is_open(program, group, direction, first, last, "others") for group in groups)
-
-
 
 
 _GROUP = {

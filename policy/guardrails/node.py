@@ -107,7 +107,7 @@ class Node:
 
 def shown(value: Any) -> str:
     """A value as people write it in YAML: 200, true, PERSISTENT_2, [a, b]; long text is cut, line breaks are spaces."""
-    text = " ".join(_written(value).split())
+    text = " ".join(_written(value).split()) or '""'
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
 
 

@@ -43,7 +43,9 @@ def nfs(**rule: Any) -> Thing:
 
 
 def pool(*zones: str) -> Thing:
-    return b.cpu_pool({"spec/template/spec/requirements": [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": list(zones)}]})
+    return b.cpu_pool(
+        {"spec/template/spec/requirements": [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": list(zones)}]}
+    )
 
 
 A, B = "us-east-1a", "us-east-1b"

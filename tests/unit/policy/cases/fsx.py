@@ -251,9 +251,7 @@ LINKS = (
         "DRA01", p2(), *(association(f"data-{index}", fileSystemPath=f"/{index}") for index in range(9)), says="9 of scratch", edge=True
     ),
     valid("DRA02", p2(), association()),
-    valid(
-        "DRA02", p2(), association(), association("models", fileSystemPath="/data2", dataRepositoryPath="s3://bucket/data2"), edge=True
-    ),
+    valid("DRA02", p2(), association(), association("models", fileSystemPath="/data2", dataRepositoryPath="s3://bucket/data2"), edge=True),
     valid("DRA02", p2(), association(fileSystemPath="/")),
     valid("DRA02", association(), association("models", "other"), p2(), Thing(type=tokens.LUSTRE, name="other", properties={})),
     invalid("DRA02", p2(), association(fileSystemPath="data"), says="fileSystemPath is data"),
