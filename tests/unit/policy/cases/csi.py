@@ -85,6 +85,8 @@ def pod(*init: dict[str, Any], user: Any = None) -> Thing:
 
 
 CASES = (
+    valid("CSI02", efs()),
+    valid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("9600Gi")),
     valid("CSI01", lustre(deploymentType="PERSISTENT_1", perUnitStorageThroughput="100")),
     valid("CSI01", lustre(deploymentType="SCRATCH_1")),
     valid("CSI01", lustre(deploymentType="PERSISTENT_2", perUnitStorageThroughput="1000", automaticBackupRetentionDays="90"), edge=True),

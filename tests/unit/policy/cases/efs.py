@@ -56,6 +56,10 @@ GROUP = Thing(
 )
 
 CASES = (
+    valid("EFS02", efs(performanceMode="generalPurpose")),
+    invalid("EFS02", Thing(type=tokens.EFS, name="home", properties={"throughputMode": "elastic"}), says="encrypted is unset"),
+    valid("EFS03", point({PATH: "/teams/vision"})),
+    valid("EFS03", point({f"{CREATION}/permissions": "0700"})),
     valid("EFS01", efs(throughputMode="elastic")),
     valid("EFS01", efs()),
     valid("EFS01", efs(throughputMode="provisioned", provisionedThroughputInMibps=1), edge=True),

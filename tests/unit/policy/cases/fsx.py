@@ -381,4 +381,20 @@ NETWORK = (
     invalid("FSX11", group([{**r, "protocol": "udp"} for r in OPEN], OPEN), guarded(), says="ingress of 988"),
 )
 
-CASES = (*SHAPES, *LINKS, *NETWORK)
+PLAIN = (
+    valid("FSX03", p2()),
+    valid("FSX03", p1(perUnitStorageThroughput="200")),
+    valid("FSX03", scratch()),
+    valid("FSX04", p1()),
+    valid("FSX05", p2()),
+    valid("FSX05", fabric(500, 19200)),
+    valid("FSX06", iops(36000)),
+    valid("FSX09", p2()),
+    valid("DRA01", scratch()),
+    invalid("DRA01", p1(), association(), says="scratch with Lustre 2.10"),
+    valid("DRA02", p2()),
+    invalid("DRA03", p2(), association(**events("autoImportPolicy", "new")), says="events[0] is new"),
+    invalid("FSX10", scratch(subnetIds=["subnet-1", "subnet-2", "subnet-3"]), says="3 subnets"),
+)
+
+CASES = (*SHAPES, *LINKS, *NETWORK, *PLAIN)
