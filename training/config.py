@@ -89,12 +89,34 @@ class DataConfig(Section):
     """Files, folders or glob patterns, read in sorted order; none means the text that this Python installation holds."""
     encoding: Literal["bytes", "uint16", "uint32"] = "bytes"
     """bytes: each byte is a token. uint16, uint32: the files are little-endian arrays of token ids."""
+    shards: str | None = None
+    """Folder of token shards made by `python -m training.tokenize`, in place of files."""
+    verify: Literal["contents", "sizes"] = "contents"
+    """What of the shards is held against their index before the first step, shared out over the ranks: checksums, or sizes alone."""
+    shuffle_shards: Positive | None = None
+    """Shards whose samples are mixed with each other; the order of the shards is shuffled too. Nothing mixes all samples."""
     sequence_length: Positive = 256
     """Tokens per sample."""
     max_tokens: Positive | None = None
     """Read at most this many tokens from the start of the corpus; nothing means all of them."""
     eval_every_nth: Annotated[int, Range(at_least=2)] = 50
     """One sample in this many is held out for evaluation and never trained on."""
+    workers: Count = 0
+    """Processes per rank that read ahead while the step computes; 0 reads in the rank itself, when a batch is due."""
+    prefetch: Positive = 2
+    """Micro-batches that each worker reads ahead."""
+    timeout_seconds: Positive = 300
+    """How long a worker may take for a micro-batch before the run fails."""
+
+    def check(self) -> None:
+        if self.shards is None:
+            if self.shuffle_shards is not None:
+                raise ConfigError("shuffle_shards", self.shuffle_shards, "nothing without data.shards: files are not shuffled by part")
+            return
+        if self.files:
+            raise ConfigError("files", list(self.files), "nothing when data.shards is given; the two are different corpora")
+        if self.encoding != "bytes":
+            raise ConfigError("encoding", self.encoding, "its default when data.shards is given: the shards' index says what they hold")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,7 +285,7 @@ class TrainConfig(Section):
             raise ConfigError(
                 "name", self.name, "1 to 63 lower-case letters, digits, dots and dashes, not starting or ending with a dot or dash"
             )
-        if self.data.encoding == "bytes" and self.model.vocab_size < _BYTE_VOCABULARY:
+        if not self.data.shards and self.data.encoding == "bytes" and self.model.vocab_size < _BYTE_VOCABULARY:
             raise ConfigError("model.vocab_size", self.model.vocab_size, f"at least {_BYTE_VOCABULARY} when data.encoding is bytes")
         if self.data.encoding == "uint16" and self.model.vocab_size > 2**16:
             raise ConfigError("data.encoding", "uint16", f"uint32 for model.vocab_size = {self.model.vocab_size}, which is above {2**16}")

@@ -17,10 +17,11 @@ from training.config import TrainConfig
 from training.data import Dataset, Samples
 from training.distributed import Ranks
 from training.engines import Engine, build_engine
-from training.errors import TrainingError
+from training.errors import DataError, TrainingError
 from training.exit_codes import ExitCode
 from training.launch import Launch
 from training.layout import Layout, check_nodes
+from training.loader import Loader
 from training.metrics import Metrics
 from training.progress import Progress
 from training.schedule import learning_rate
@@ -31,21 +32,26 @@ _log = logging.getLogger(__name__)
 
 def run(config: TrainConfig, launch: Launch, stop: StopRequest) -> ExitCode:
     """Join the other ranks, resume or start, train to the end or to a stop. Gives DONE or RESTART; anything else raises."""
+    layout = config.layout(launch.world_size, launch.local_world_size)
+    plan = config.plan_batch(launch.world_size)
+    dataset = Dataset(config)
     try:
-        return _run(config, launch, stop)
+        # Before the ranks join: loader workers are forked while there are neither threads nor sockets nor a device.
+        with closing(Loader(dataset, config)) as loader:
+            return _run(config, launch, layout, plan, dataset, loader, stop)
     except RuntimeError as error:
         if distributed.is_lost_peer(error):
             raise TrainingError(f"lost contact with another rank, whose log says why ({str(error).splitlines()[0]})") from error
         raise
 
 
-def _run(config: TrainConfig, launch: Launch, stop: StopRequest) -> ExitCode:
-    layout = config.layout(launch.world_size, launch.local_world_size)
-    plan = config.plan_batch(launch.world_size)
+def _run(
+    config: TrainConfig, launch: Launch, layout: Layout, plan: BatchPlan, dataset: Dataset, loader: Loader, stop: StopRequest
+) -> ExitCode:
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-    dataset = Dataset(config)
     ranks = distributed.join(launch, config.distributed, stop.raise_if_received)
     _refuse_different_inputs(ranks, config, dataset)
+    _refuse_damaged_data(ranks, dataset)
     with closing(Checkpointer(config, ranks, dataset.fingerprint)) as checkpointer:
         engine = build_engine(config, ranks, layout)
         if ranks.is_main:
@@ -54,7 +60,7 @@ def _run(config: TrainConfig, launch: Launch, stop: StopRequest) -> ExitCode:
         metrics = Metrics(config.run_directory / "metrics.jsonl", enabled=ranks.is_main, log_every=config.log_every)
         with closing(metrics):
             metrics.start(progress.step, plan, world_size=ranks.world_size, engine=str(config.engine), steps=config.steps)
-            trainer = Trainer(config, ranks, layout, plan, dataset, engine, checkpointer, metrics, progress)
+            trainer = Trainer(config, ranks, layout, plan, dataset, loader, engine, checkpointer, metrics, progress)
             outcome = trainer.train(stop)
             metrics.end(progress.step, outcome.name.lower())
     ranks.barrier()
@@ -72,15 +78,18 @@ class Trainer:
         layout: Layout,
         plan: BatchPlan,
         dataset: Dataset,
+        loader: Loader,
         engine: Engine,
         checkpointer: Checkpointer,
         metrics: Metrics,
         progress: Progress,
     ) -> None:
         self._config, self._ranks, self._layout, self._plan, self._dataset = config, ranks, layout, plan, dataset
-        self._engine, self._checkpointer, self._metrics, self._progress = engine, checkpointer, metrics, progress
+        self._loader, self._engine = loader, engine
+        self._checkpointer, self._metrics, self._progress = checkpointer, metrics, progress
         self._replica = layout.replica(ranks.rank)
         self._weight = float(layout.reports_loss(ranks.rank))
+        loader.start(progress.samples, plan, self._replica, pinned=ranks.device.type == "cuda")
 
     def train(self, stop: StopRequest) -> ExitCode:
         """Make optimizer steps until all are made, the time slice is over or a rank was asked to stop."""
@@ -117,7 +126,8 @@ class Trainer:
             floor=self._config.schedule.floor,
         )
         norm = self._engine.optimizer_step(rate)
-        total, requests, *votes = self._ranks.sum([self._weight * float(mean), _as_number(stop), *self._checkpointer.votes()])
+        shared = [self._weight * float(mean), _as_number(stop), self._loader.take_wait()]
+        total, requests, waited, *votes = self._ranks.sum([*shared, *self._checkpointer.votes()])
         loss = total / plan.replicas
         progress.step += 1
         progress.samples += plan.global_batch
@@ -125,16 +135,16 @@ class Trainer:
         if not math.isfinite(loss) or not math.isfinite(norm):
             raise TrainingError(f"step {progress.step}: loss {loss}, gradient norm {norm}; lower optimizer.lr or look at the data")
         tokens = plan.global_batch * self._config.data.sequence_length
-        timing = {"tokens_per_second": tokens / seconds, "seconds": seconds}
+        wait = waited / self._ranks.world_size
+        timing = {"tokens_per_second": tokens / seconds, "seconds": seconds, "data_wait_seconds": wait}
         self._metrics.step(progress.step, loss=loss, lr=rate, grad_norm=norm, **timing, **self._engine.measures())
         self._report(self._checkpointer.settle(votes))
         return requests > 0
 
     def _batches(self) -> Iterator[Samples]:
         """This replica's micro-batches of the next optimizer step."""
-        for micro_step in range(self._plan.accumulation):
-            samples = self._dataset.train_batch(self._progress.samples, self._plan, self._replica, micro_step)
-            yield samples.to(self._ranks.device)
+        for _ in range(self._plan.accumulation):
+            yield self._loader.next().to(self._ranks.device)
 
     def _evaluate(self) -> None:
         """Mean loss of the same held-out samples whatever the number of replicas; the last ones may repeat one with no weight."""
@@ -189,6 +199,15 @@ def _refuse_different_inputs(ranks: Ranks, config: TrainConfig, dataset: Dataset
         for what, value in mine.items():
             if theirs[what] != value:
                 raise TrainingError(f"rank {rank} has another {what} than rank {ranks.rank}; give all ranks the same files")
+
+
+def _refuse_damaged_data(ranks: Ranks, dataset: Dataset) -> None:
+    """Each rank checks its share of the files; damage found by one stops all, which name it."""
+    found = ranks.gather(dataset.find_damage(ranks.rank, ranks.world_size))
+    damage = [f"rank {rank}: {line}" for rank, lines in enumerate(found) for line in lines]
+    if damage:
+        more = f" and {len(damage) - 3} more" if len(damage) > 3 else ""
+        raise DataError(f"the corpus is damaged: {'; '.join(damage[:3])}{more}; copy it again, or tokenize it again")
 
 
 def _banner(config: TrainConfig, ranks: Ranks, layout: Layout, plan: BatchPlan, dataset: Dataset, engine: Engine) -> None:

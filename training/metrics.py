@@ -33,7 +33,7 @@ class Metrics:
         self._write("start", step=step, global_batch=plan.global_batch, **facts)
 
     def step(self, step: int, **values: float) -> None:
-        """One optimizer step: loss, lr, grad_norm, tokens_per_second, seconds."""
+        """One optimizer step: loss, lr, grad_norm, tokens_per_second, seconds, data_wait_seconds (mean over ranks)."""
         self._write("step", step=step, **values)
         if step % self._log_every == 0 and self._file:
             _log.info(

@@ -9,6 +9,7 @@ from training.errors import CheckpointError
 from training.schema import ConfigError
 
 # These change how the same numbers are computed, not what the run is.
+_FREE_DATA_KEYS = {"files", "shards", "verify", "workers", "prefetch", "timeout_seconds"}
 _FREE_MODEL_KEYS = {"attention", "activation_checkpointing", "compile"}
 
 
@@ -66,7 +67,7 @@ class CheckpointInfo:
 def refuse_other_run(info: CheckpointInfo, config: TrainConfig, corpus: str) -> None:
     """Raise ConfigError if the configuration describes another run than the one that the checkpoint belongs to."""
     now, then = config.to_mapping(), info.config
-    for section, free in (("model", _FREE_MODEL_KEYS), ("data", {"files"})):
+    for section, free in (("model", _FREE_MODEL_KEYS), ("data", _FREE_DATA_KEYS)):
         for key, value in now[section].items():
             if key not in free and then[section].get(key) != value:
                 raise ConfigError(
@@ -75,9 +76,8 @@ def refuse_other_run(info: CheckpointInfo, config: TrainConfig, corpus: str) -> 
     if now["seed"] != then["seed"]:
         raise ConfigError("seed", now["seed"], f"{then['seed']}, as in the checkpoint of step {info.step}: it fixes the order of samples")
     if info.corpus != corpus:
-        raise ConfigError(
-            "data.files", list(config.data.files), f"the corpus that step {info.step} was trained on; these files differ from it"
-        )
+        setting, value = ("data.files", list(config.data.files)) if config.data.shards is None else ("data.shards", config.data.shards)
+        raise ConfigError(setting, value, f"the corpus that step {info.step} was trained on; these files differ from it")
     if config.engine.kind != then["engine"]["kind"]:
         raise ConfigError("engine.kind", config.engine.kind, f"{then['engine']['kind']}, as in the checkpoint of step {info.step}")
     if config.engine.kind == "deepspeed" and config.engine.precision != then["engine"]["precision"]:

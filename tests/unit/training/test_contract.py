@@ -24,6 +24,7 @@ PURE = [
     "launch",
     "layout",
     "lease",
+    "order",
     "plot",
     "progress",
     "recipes",

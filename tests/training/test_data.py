@@ -1,0 +1,94 @@
+"""Whole runs on token shards with loader workers: bitwise the runs without them, across an epoch's end and other numbers of ranks."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.training.job import Job, values
+from tests.training.rank import REPOSITORY, children, environment, training_python, wait, wait_until
+from training.history import History
+
+pytestmark = pytest.mark.training
+
+STEPS_PER_EPOCH, BATCH, NTH, LENGTH = 8, 8, 9, 32
+SAMPLES = STEPS_PER_EPOCH * BATCH * NTH // (NTH - 1)
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three shards that hold two epochs of 8 steps each, made by the command from JSON lines."""
+    folder = tmp_path_factory.mktemp("shards")
+    sizes = (30, 22, SAMPLES - 52)
+    texts = ["".join(chr(65 + (index * index + size) % 58) for index in range(size * LENGTH)) for size in sizes]
+    (folder / "text.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    command = [training_python(), "-m", "training.tokenize", str(folder / "text.jsonl"), "-o", str(folder / "data"), "--shard-tokens", "1"]
+    subprocess.run(command, cwd=REPOSITORY, env=environment(), check=True, stdout=subprocess.DEVNULL)
+    return folder / "data"
+
+
+def settings(shards: Path, **data: object) -> dict:
+    """Two epochs in 16 steps."""
+    return {
+        "steps": 16,
+        "model": {"vocab_size": 257},
+        "data": {"shards": str(shards), "eval_every_nth": NTH, "shuffle_shards": 2, **data},
+        "checkpoint": {"every": 8},
+    }
+
+
+def assert_same(pieces: History, whole: History) -> None:
+    assert len(pieces.steps) == 16
+    for key in ("loss", "grad_norm"):
+        assert values(pieces, key) == values(whole, key), key
+    assert pieces.evaluations == whole.evaluations
+
+
+@pytest.mark.parametrize("stop", [7, 8, 9])
+def test_a_stop_at_an_epochs_end_skips_nothing_with_other_workers(tmp_path: Path, shards: Path, stop: int) -> None:
+    whole, job = Job(tmp_path / "whole", settings(shards)), Job(tmp_path / "pieces", settings(shards))
+    assert "2.00 epochs" in whole.run().log
+    job.run(expect=75, stop_after=stop, data={"workers": 1})
+    assert "2.00 epochs" in job.run(data={"workers": 2, "prefetch": 3}).log
+    assert_same(job.history(), whole.history())
+    assert all(step["data_wait_seconds"] >= 0 for step in job.history().steps.values())
+
+
+def test_other_ranks_micro_batches_and_workers_go_on_with_the_same_samples(tmp_path: Path, shards: Path) -> None:
+    whole, job = Job(tmp_path / "whole", settings(shards)), Job(tmp_path / "pieces", settings(shards))
+    whole.run()
+    job.run(ranks=2, expect=75, stop_after=8, data={"workers": 2})
+    job.run(ranks=4, expect=75, stop_after=3, data={"workers": 1}, batch={"micro": 1})
+    job.run(ranks=1, data={"workers": 3}, batch={"micro": 4})
+    assert [start["step"] for start in job.history().starts] == [0, 8, 11]
+    assert values(job.history(), "loss") == pytest.approx(values(whole.history(), "loss"), rel=1e-5)
+
+
+def test_damage_stops_all_ranks_before_the_first_step_with_the_file_named(tmp_path: Path, shards: Path) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for file in shards.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    victim = copy / "shard-00001.npy"
+    victim.write_bytes(victim.read_bytes()[:-1] + b"?")
+    finished = Job(tmp_path / "runs", settings(copy)).run(ranks=2, expect=1)
+    for log in finished.logs:
+        last = log.strip().splitlines()[-1]
+        assert "the corpus is damaged: rank 1: " in last
+        assert "shard-00001.npy: its content does not match its checksum in the index" in last
+    assert "Traceback" not in finished.log
+
+
+def test_a_worker_that_is_killed_ends_the_run_with_its_name(tmp_path: Path, shards: Path) -> None:
+    job = Job(tmp_path / "runs", settings(shards, workers=1))
+    endless = {"steps": 100_000, "schedule": {"decay_steps": 100}, "checkpoint": {"every": 0}, "evaluation": {"every": 0}}
+    with job.started(**endless) as (rank,):
+        wait_until(lambda: "step 2 " in rank.log(), "the first steps")
+        (worker,) = children(rank.pid)
+        subprocess.run(["kill", "-9", str(worker)], check=True)
+        finished = wait([rank], 60)
+    assert finished.codes == [1]
+    last = finished.log.strip().splitlines()[-1]
+    assert f"rank 0 of 1 ended with exit code 1 (failed): DataError: loader worker 0 (process {worker}) was killed by SIGKILL" in last
+    assert "Traceback" not in finished.log
