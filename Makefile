@@ -43,6 +43,10 @@ plan: $(VENV)/.ready ## The same as JSON, in build/plan-<project>.json
 policy: $(VENV)/.ready ## What the policy pack says of both projects: a table, and build/policy.{md,sarif,json}
 	@$(TRAINYARD) policy preview --stack $(STACK)
 
+.PHONY: policies
+policies: $(VENV)/.ready ## Write docs/policies.md from the rules
+	@cd policy && ../$(VENV)/bin/python -m guardrails.reference > ../docs/policies.md
+
 .PHONY: recover
 recover: $(VENV)/.ready ## After a killed `up` or `down`: lift its lock, take what it made into the state
 	@$(TRAINYARD) recover --stack $(STACK)

@@ -4,9 +4,15 @@ Each domain module ends in `RULES`. The pack imports nothing of the rest of the 
 as it is: with Pulumi (`pulumi preview --policy-pack policy`) or on plain files (`python -m guardrails`).
 """
 
-from guardrails import job, karpenter, network, pod, storage
+from collections.abc import Mapping
+
+from guardrails import job, karpenter, network, pod, release, storage
 from guardrails.rule import Example, Rule, StackRule
 
-RULES: tuple[Rule | StackRule, ...] = (*storage.RULES, *network.RULES, *karpenter.RULES, *pod.RULES, *job.RULES)
+_MODULES = (storage, network, karpenter, pod, job, release)
 
-__all__ = ["RULES", "Example", "Rule", "StackRule"]
+DOMAINS: Mapping[str, tuple[Rule | StackRule, ...]] = {(module.__doc__ or "").splitlines()[0]: module.RULES for module in _MODULES}
+"""What a domain is about -> its rules."""
+RULES: tuple[Rule | StackRule, ...] = tuple(rule for rules in DOMAINS.values() for rule in rules)
+
+__all__ = ["DOMAINS", "RULES", "Example", "Rule", "StackRule"]

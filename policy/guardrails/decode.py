@@ -13,6 +13,8 @@ from pulumi_policy.deserialize import SPECIAL_ASSET_SIG, SPECIAL_SECRET_SIG, SPE
 from guardrails.node import UNKNOWN
 
 _SENTINELS = frozenset(value for name, value in vars(proxy).items() if name.startswith("UNKNOWN_"))
+ASSET = "(content of "
+"""How the value of an asset or archive begins whose content is elsewhere."""
 _OUTPUT_SIGNATURE = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 _RESOURCE_SIGNATURE = "5cf8f73096256a8f31e491e813e4eb8e"
 _SHORTEST_SECRET = 3
@@ -63,12 +65,12 @@ def _resource_reference(values: Mapping[str, Any], _secrets: set[str]) -> Any:
 
 
 def _asset(values: Mapping[str, Any], _secrets: set[str]) -> Any:
-    """The text of an asset made of text; what is in a file or behind a URL is not to be read here."""
-    return values.get("text", UNKNOWN)
+    """The text of an asset made of text; what is in a file or behind a URL is not sent."""
+    return values["text"] if isinstance(values.get("text"), str) else f"{ASSET}{values.get('path') or values.get('uri') or ''})"
 
 
-def _archive(_values: Mapping[str, Any], _secrets: set[str]) -> Any:
-    return UNKNOWN
+def _archive(values: Mapping[str, Any], _secrets: set[str]) -> Any:
+    return f"{ASSET}{values.get('path') or values.get('uri') or ''})"
 
 
 _SIGNED: Mapping[Any, Callable[[Mapping[str, Any], set[str]], Any]] = {

@@ -55,6 +55,7 @@ class Judge:
             else:
                 self._stack_rules.append(rule)
         self._undecided: dict[AnyRule, list[str]] = {}
+        self._told: set[tuple[str, str, str, str]] = set()
 
     def level(self, rule: AnyRule) -> Level:
         """The level at which `rule` is told."""
@@ -83,10 +84,30 @@ class Judge:
         """As `program`, for resources whose views are at hand."""
         verdicts: list[Verdict] = []
         for rule in self._stack_rules:
-            verdicts += self._tell(rule, lambda rule=rule: rule.run(program), "the program")
+            said = self._tell(rule, lambda rule=rule: rule.run(program), "the program")
+            verdicts += [verdict for verdict in said if not rule.early or self._is_news(verdict)]
         verdicts += [self._not_evaluated(rule, places) for rule, places in self._undecided.items()]
         verdicts += [Verdict(rule=None, level=Level.ADVISORY, message=said) for said in self.configuration.idle_exemptions()]
         return verdicts
+
+    def so_far(self, parts: Sequence[Resource], seen: Callable[[], Program]) -> list[Verdict]:
+        """What those stack rules that need not wait say once `parts` have come; `seen` gives these and all before."""
+        kinds = {part.type for part in parts}
+        rules = [rule for rule in self._stack_rules if rule.early and kinds & rule.types]
+        if not rules:
+            return []
+        program, verdicts = seen(), []
+        for rule in rules:
+            verdicts += self._tell(rule, lambda rule=rule: rule.run(program), "the program", final=False)
+        return [verdict for verdict in verdicts if self._is_news(verdict)]
+
+    def _is_news(self, verdict: Verdict) -> bool:
+        """Whether it has not been told at an earlier resource."""
+        found = verdict.finding
+        key = (verdict.policy, found.resource.urn, found.path, found.found) if found else (verdict.policy, verdict.message, "", "")
+        news = key not in self._told
+        self._told.add(key)
+        return news
 
     def judges(self, kind: str) -> bool:
         """Whether a rule over one resource looks at this type."""
@@ -98,13 +119,13 @@ class Judge:
             return frozenset().union(*(rule.types for rule in self._stack_rules))
         return None
 
-    def _tell(self, rule: AnyRule, run: Callable[[], Report], place: str) -> list[Verdict]:
+    def _tell(self, rule: AnyRule, run: Callable[[], Report], place: str, *, final: bool = True) -> list[Verdict]:
         try:
             report = run()
         except Exception as error:
             said = f"{rule.id} could not judge {place} ({type(error).__name__}: {error}); please report this as a fault."
             return [Verdict(rule=rule, level=self.level(rule), message=said)]
-        if report.undecided:
+        if report.undecided and final:
             places = self._undecided.setdefault(rule, [])
             places += [each for each in report.undecided if each not in places]
         return [

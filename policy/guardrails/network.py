@@ -153,6 +153,7 @@ RULES = (
         title="A pool that uses EFA stays in one zone",
         types=frozenset({NODE_POOL, NODE_CLASS, NODE_GROUP, LAUNCH_TEMPLATE}),
         check=_one_zone,
+        early=True,
         why="EFA traffic does not leave its zone, so ranks in two zones can't reach each other, or train over TCP.",
         fix="pin the pool to one zone (or the node group to one subnet), the one of its placement group and Lustre.",
         source="EC2 guide: EFA limitations; aws-parallelcluster EfaMultiAzValidator",

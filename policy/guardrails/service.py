@@ -74,7 +74,7 @@ class Service(_PolicyAnalyzerServicer):
             parts = views(_resource(request))
             if self._stack_types is None or any(part.type in self._stack_types for part in parts):
                 self._seen[request.urn] = parts
-            self._write(response, self._judge.parts(parts))
+            self._write(response, [*self._judge.parts(parts), *self._judge.so_far(parts, self._program)])
         return response
 
     def AnalyzeStack(self, request: messages.AnalyzeStackRequest, _context: grpc.ServicerContext | None) -> messages.AnalyzeResponse:
@@ -94,6 +94,10 @@ class Service(_PolicyAnalyzerServicer):
         # What was judged as the program wrote it. At `up` the engine's last call has the outputs instead, with every default
         # of the provider in them, and a rule must not say one thing at preview and another at `up`.
         self._seen: dict[str, list[Resource]] = {}
+
+    def _program(self) -> Program:
+        """What has come so far."""
+        return Program(part for parts in self._seen.values() for part in parts)
 
     def _looks_at(self, kind: str) -> bool:
         # A Kubernetes object may carry others, so its own type does not decide.

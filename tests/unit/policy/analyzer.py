@@ -45,13 +45,19 @@ def analyze(*things: Thing, rules: Sequence[Rule | StackRule] = RULES, service: 
     last = analyzer_pb2.AnalyzeStackRequest()
     said: list[Diagnostic] = []
     for thing in things:
-        request = analyzer_pb2.AnalyzeRequest(type=thing.type, urn=thing.urn, name=thing.name)
-        json_format.ParseDict(dict(thing.properties), request.properties)
-        said += _diagnostics(service.Analyze(request, None))
-        resource = last.resources.add(type=thing.type, urn=thing.urn, name=thing.name, properties=request.properties)
+        said += registered(service, thing)
+        resource = last.resources.add(type=thing.type, urn=thing.urn, name=thing.name)
+        json_format.ParseDict(dict(thing.properties), resource.properties)
         for key, names in thing.sources.items():
             resource.propertyDependencies[key].urns.extend(urns.get(name, name) for name in names)
     return said + _diagnostics(service.AnalyzeStack(last, None))
+
+
+def registered(service: Service, thing: Thing) -> list[Diagnostic]:
+    """What the engine is told when `thing` is registered, before anything is made of it."""
+    request = analyzer_pb2.AnalyzeRequest(type=thing.type, urn=thing.urn, name=thing.name)
+    json_format.ParseDict(dict(thing.properties), request.properties)
+    return _diagnostics(service.Analyze(request, None))
 
 
 def violations(diagnostics: Sequence[Diagnostic], rule: str) -> list[str]:

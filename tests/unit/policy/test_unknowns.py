@@ -1,11 +1,14 @@
 """A value that preview can't know, and a key that is not there: no rule raises, none passes in silence, none is downgraded."""
 
 import pytest
+from google.protobuf import json_format
+from pulumi.runtime.proto import analyzer_pb2
 
 from guardrails import RULES
 from guardrails.judge import by_id
+from guardrails.service import Service
 from tests.unit.policy import builders as b
-from tests.unit.policy.analyzer import UNKNOWN, Thing, analyze, not_evaluated, violations
+from tests.unit.policy.analyzer import UNKNOWN, Thing, analyze, not_evaluated, registered, violations
 from tests.unit.policy.case import Case
 from tests.unit.policy.cases import CASES
 from tests.unit.policy.mutation import REMOVE, with_each
@@ -14,6 +17,8 @@ from tests.unit.policy.test_cases import name
 pytestmark = pytest.mark.unit
 
 RULE_BY_ID = by_id(RULES)
+SELF = {"protocol": "-1", "fromPort": 0, "toPort": 0, "self": True}
+OUT = {"protocol": "-1", "fromPort": 0, "toPort": 0, "cidrBlocks": ["0.0.0.0/0"]}
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.refused], ids=name)
@@ -58,3 +63,21 @@ def test_an_unknown_in_one_part_does_not_hide_a_violation_in_another() -> None:
 def test_a_type_that_no_rule_knows_is_passed_over() -> None:
     thing = Thing(type="acme:storage:Lustre", properties={"deploymentType": "SCRATCH_2", "perUnitStorageThroughput": 200})
     assert analyze(thing) == []
+
+
+def test_a_rule_that_need_not_wait_refuses_when_the_resource_is_registered_and_only_once() -> None:
+    pool = b.node_pool({"spec/template/spec/requirements/1/values": ["us-east-1a", "us-east-1b"]})
+    service = Service(RULES)
+    assert len(violations(registered(service, pool), "EFA05")) == 1
+    assert violations(registered(service, b.cpu_pool()), "EFA05") == []
+    assert len(violations(analyze(pool, b.cpu_pool()), "EFA05")) == 1
+
+
+def test_at_update_a_stack_rule_sees_the_inputs_and_not_the_provider_s_defaults() -> None:
+    group = b.efa_group(ingress=[SELF], egress=[OUT])
+    service = Service(RULES)
+    registered(service, group)
+    request = analyzer_pb2.AnalyzeStackRequest()
+    resource = request.resources.add(type=group.type, urn=group.urn, name=group.name)
+    json_format.ParseDict({"description": "", "egress": [SELF], "ingress": [SELF]}, resource.properties)
+    assert "egress" in service.AnalyzeStack(request, None).diagnostics[0].message
