@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pulumi_policy import proxy
-from pulumi_policy.deserialize import SPECIAL_ASSET_SIG, SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
+from pulumi_policy.deserialize import SPECIAL_ARCHIVE_SIG, SPECIAL_ASSET_SIG, SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
 from guardrails.node import UNKNOWN
 
@@ -29,9 +29,9 @@ def plain_properties(struct: Any) -> tuple[dict[str, Any], frozenset[str]]:
 
 def _mapping(struct: Any, secrets: set[str]) -> Any:
     values = {key: _value(value, secrets) for key, value in struct.fields.items()}
-    if SPECIAL_SIG_KEY not in values:
-        return values
-    return _SIGNED.get(values[SPECIAL_SIG_KEY], _archive)(values, secrets)
+    signature = values.get(SPECIAL_SIG_KEY)
+    known = _SIGNED.get(signature) if isinstance(signature, str) else None
+    return known(values, secrets) if known else values
 
 
 def _value(value: Any, secrets: set[str]) -> Any:
@@ -76,6 +76,7 @@ def _archive(values: Mapping[str, Any], _secrets: set[str]) -> Any:
 _SIGNED: Mapping[Any, Callable[[Mapping[str, Any], set[str]], Any]] = {
     SPECIAL_SECRET_SIG: _secret,
     SPECIAL_ASSET_SIG: _asset,
+    SPECIAL_ARCHIVE_SIG: _archive,
     _OUTPUT_SIGNATURE: _output,
     _RESOURCE_SIGNATURE: _resource_reference,
 }

@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,14 +29,36 @@ class Undecided(Exception):
         self.place = place
 
 
-@dataclass(slots=True, eq=False)
 class Node:
-    """One value of a resource and the path that leads to it. A missing value is None."""
+    """One value of a resource and the path that leads to it. A missing value is None.
 
-    raw: Any
-    path: str = ""
-    owner: str = ""
-    """Name of the resource, for the list of what could not be evaluated."""
+    A rule reads hundreds of nodes and reports few, so a node's path is only put together when somebody asks for it.
+    """
+
+    __slots__ = ("_parent", "_path", "_steps", "owner", "raw")
+
+    def __init__(self, raw: Any, path: str = "", owner: str = "") -> None:
+        """`owner` is the name of the resource, for the list of what could not be evaluated."""
+        self.raw = raw
+        self.owner = owner
+        self._path: str | None = path
+        self._parent: Node | None = None
+        self._steps: tuple[str | int, ...] = ()
+
+    def _below(self, raw: Any, steps: tuple[str | int, ...]) -> "Node":
+        node = Node.__new__(Node)
+        node.raw, node.owner, node._path, node._parent, node._steps = raw, self.owner, None, self, steps
+        return node
+
+    @property
+    def path(self) -> str:
+        """The way from the resource to the value, such as `spec.budgets[0].nodes`."""
+        if self._path is None:
+            path = self._parent.path if self._parent else ""
+            for step in self._steps:
+                path = f"{path}[{step}]" if isinstance(step, int) else _join(path, step)
+            self._path = path
+        return self._path
 
     def at(self, *keys: str) -> "Node":
         """The value under `keys`; missing where any of them is.
@@ -44,18 +66,17 @@ class Node:
         Raises:
             Undecided: a value on the way is unknown, so whether the path exists can't be told.
         """
-        raw, path = self.raw, self.path
-        for key in keys:
-            if isinstance(raw, Unknown):
-                raise Undecided(_place(self.owner, path))
-            raw = raw.get(key) if isinstance(raw, Mapping) else None
-            path = _join(path, key)
-        return Node(raw, path, self.owner)
+        raw = self.raw
+        for index, key in enumerate(keys):
+            if raw is UNKNOWN:
+                raise Undecided(self._below(raw, keys[:index]).place)
+            raw = raw.get(key) if isinstance(raw, dict) else None
+        return self._below(raw, keys)
 
     @property
     def value(self) -> Any:
         """The plain value. Raises `Undecided` where it is unknown."""
-        if isinstance(self.raw, Unknown):
+        if self.raw is UNKNOWN:
             raise Undecided(self.place)
         return self.raw
 
@@ -72,21 +93,21 @@ class Node:
     @property
     def known(self) -> bool:
         """Whether the value, if set, can be read now."""
-        return not isinstance(self.raw, Unknown)
+        return self.raw is not UNKNOWN
 
     def elements(self) -> Iterator["Node"]:
         """The members of a list, with their indices in the path; nothing where it is no list."""
         value = self.value
         if isinstance(value, list):
             for index, item in enumerate(value):
-                yield Node(item, f"{self.path}[{index}]", self.owner)
+                yield self._below(item, (index,))
 
     def entries(self) -> Iterator[tuple[str, "Node"]]:
         """The keys and members of a mapping; nothing where it is none."""
         value = self.value
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             for key, item in value.items():
-                yield key, Node(item, _join(self.path, key), self.owner)
+                yield key, self._below(item, (key,))
 
     def text(self) -> str:
         """The value as text in full, empty where it is missing."""
@@ -120,7 +141,7 @@ def _written(value: Any) -> str:
         return f"[{', '.join(_written(item) for item in value)}]"
     if isinstance(value, dict):
         return f"{{{', '.join(f'{key}: {_written(item)}' for key, item in value.items())}}}"
-    if isinstance(value, Unknown):
+    if value is UNKNOWN:
         return "(known after up)"
     return str(value)
 

@@ -38,7 +38,7 @@ MINUTES = st.sampled_from(["0", "30", "*/15", "59", "0-10/5"])
 WINDOWS = st.lists(st.tuples(st.tuples(MINUTES, HOURS, WEEKDAYS), st.integers(1, 3 * 24 * 60)), max_size=3)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(WINDOWS)
 def test_open_minutes_are_those_of_the_simulation(windows) -> None:
     parsed = [(parse(f"{minute} {hour} * * {day}"), duration) for (minute, hour, day), duration in windows]

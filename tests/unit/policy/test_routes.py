@@ -1,7 +1,6 @@
 """The same Kubernetes object is judged alike, whichever way it reaches the cluster."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -73,14 +72,14 @@ def is_object(thing: Thing) -> bool:
     return thing.type.startswith("kubernetes:") and thing.type not in NOT_OBJECTS
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.__name__)
 @pytest.mark.parametrize("case", [case for case in CASES if any(map(is_object, case.things))], ids=name)
-def test_the_verdict_does_not_depend_on_the_route(case: Case, route: Callable[[Thing], Thing]) -> None:
-    if route in (text_in_a_release, json_text_in_a_release) and UNKNOWN in json.dumps([dict(t.properties) for t in case.things]):
-        return  # Text with an unknown in it is unknown as a whole.
-    things = tuple(route(thing) if is_object(thing) else thing for thing in case.things)
-    said = analyze(*things, rules=[RULE_BY_ID[case.rule]])
-    messages = violations(said, case.rule)
-    assert bool(messages) == case.refused, messages
-    if not case.refused:
-        assert not_evaluated(said, case.rule) == []
+def test_the_verdict_does_not_depend_on_the_route(case: Case) -> None:
+    rule = RULE_BY_ID[case.rule]
+    with_unknown = UNKNOWN in json.dumps([dict(thing.properties) for thing in case.things])
+    for route in ROUTES:
+        if with_unknown and route in (text_in_a_release, json_text_in_a_release):
+            continue  # Text with an unknown in it is unknown as a whole.
+        said = analyze(*(route(thing) if is_object(thing) else thing for thing in case.things), rules=[rule])
+        messages = violations(said, case.rule)
+        assert bool(messages) == case.refused, f"{route.__name__}: {messages}"
+        assert case.refused or not_evaluated(said, case.rule) == [], route.__name__
