@@ -220,7 +220,8 @@ class CheckpointConfig(Section):
     """auto: go on from the newest valid checkpoint, or start afresh if none was ever saved. required: having none is an error.
     never: having one is an error. Checkpoints that exist but are all damaged are always an error."""
     on_world_change: Literal["convert", "refuse"] = "convert"
-    """What to do with a checkpoint of another number of ranks or another ZeRO stage."""
+    """What to do with a checkpoint of other ranks, another ZeRO stage, mesh or engine: rewrite it for those that there are, or stop and
+    name both. Random generators belong to ranks and start afresh then."""
 
 
 @dataclass(frozen=True, kw_only=True)

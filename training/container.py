@@ -9,7 +9,7 @@ import json
 import math
 import os
 import pickle
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -55,10 +55,10 @@ _DTYPES = {
 }
 
 
-def save(state: dict[str, Any], directory: Path, writer: CheckpointWriter, group: dist.ProcessGroup | None) -> None:
-    """Write a state dict of tensors, DTensors and plain values. Collective. Raises CheckpointError naming who failed, and why."""
+def save(state: dict[str, Any], directory: Path, writer: CheckpointWriter, group: dist.ProcessGroup | None, *, alone: bool = False) -> None:
+    """Write a state dict of tensors, DTensors and plain values. Collective, unless `alone`. Raises CheckpointError naming who failed."""
     with _named_failure("writing"):
-        dcp.save(state, storage_writer=_Writer(directory, writer), process_group=group)
+        dcp.save(state, storage_writer=_Writer(directory, writer), process_group=group, no_dist=alone)
 
 
 def load(state: dict[str, Any], directory: Path, group: dist.ProcessGroup | None, *, alone: bool = False) -> None:
@@ -67,9 +67,21 @@ def load(state: dict[str, Any], directory: Path, group: dist.ProcessGroup | None
         dcp.load(state, storage_reader=_Reader(directory), process_group=group, no_dist=alone)
 
 
-def read_metadata(directory: Path) -> Metadata:
-    """What a checkpoint of `save` holds: names, shapes, dtypes and chunks."""
-    return pickle.loads((directory / METADATA).read_bytes())
+class FullState:
+    """Whole tensors out of a folder that `save` wrote, whatever the ranks and shards that wrote it; read as they are asked for."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        metadata: Metadata = pickle.loads((directory / METADATA).read_bytes())
+        self.entries = {name: entry for name, entry in metadata.state_dict_metadata.items() if isinstance(entry, TensorStorageMetadata)}
+        """Shapes and dtypes by name."""
+
+    def read(self, names: Iterable[str]) -> dict[str, Tensor]:
+        """These tensors, on the CPU; names that the folder does not hold are left out. Raises CheckpointError if it cannot be read."""
+        present = {name: self.entries[name] for name in names if name in self.entries}
+        tensors = {name: torch.empty(entry.size, dtype=entry.properties.dtype) for name, entry in present.items()}
+        load(tensors, self._directory, None, alone=True)
+        return tensors
 
 
 class _Writer(dcp.FileSystemWriter):

@@ -57,12 +57,6 @@ class CheckpointInfo:
                 f"the checkpoint was written by another version of this program ({error}); resume with that one"
             ) from None
 
-    @property
-    def engine(self) -> str:
-        """Engine and sharding, in words."""
-        engine = self.config["engine"]
-        return engine["kind"] if engine["zero_stage"] is None else f"{engine['kind']} ZeRO-{engine['zero_stage']}"
-
 
 def refuse_other_run(info: CheckpointInfo, config: TrainConfig, corpus: str) -> None:
     """Raise ConfigError if the configuration describes another run than the one that the checkpoint belongs to."""
@@ -78,18 +72,23 @@ def refuse_other_run(info: CheckpointInfo, config: TrainConfig, corpus: str) -> 
     if info.corpus != corpus:
         setting, value = ("data.files", list(config.data.files)) if config.data.shards is None else ("data.shards", config.data.shards)
         raise ConfigError(setting, value, f"the corpus that step {info.step} was trained on; these files differ from it")
-    if config.engine.kind != then["engine"]["kind"]:
-        raise ConfigError("engine.kind", config.engine.kind, f"{then['engine']['kind']}, as in the checkpoint of step {info.step}")
-    if config.engine.kind == "deepspeed" and config.engine.precision != then["engine"]["precision"]:
-        # DeepSpeed keeps the weights themselves in this precision, and its files with them.
-        raise ConfigError("engine.precision", config.engine.precision, f"{then['engine']['precision']}, as in step {info.step}")
     if info.step > config.steps:
         raise ConfigError("steps", config.steps, f"at least {info.step}: the newest checkpoint has made that many")
 
 
 def layout_change(info: CheckpointInfo, config: TrainConfig, world_size: int) -> str | None:
     """How ranks or sharding differ from the checkpoint's, naming both; None if they do not."""
-    before = f"{info.world_size} ranks of {info.engine}"
-    stage = config.engine.zero_stage
-    now = f"{world_size} ranks of {config.engine.kind if stage is None else f'{config.engine.kind} ZeRO-{stage}'}"
+    before = _layout(info.world_size, info.config)
+    now = _layout(world_size, config.to_mapping())
     return None if before == now else f"the checkpoint of step {info.step} was written by {before}, this run has {now}"
+
+
+def _layout(world_size: int, config: dict[str, Any]) -> str:
+    """Ranks, engine and mesh, in words."""
+    engine, parallel = config["engine"], config.get("parallel", {})
+    words = [engine["kind"]]
+    if engine["zero_stage"] is not None:
+        # DeepSpeed keeps the weights themselves in this precision, and its files with them.
+        words += [f"ZeRO-{engine['zero_stage']}", engine["precision"]]
+    words += [f"{axis} {size}" for axis, size in parallel.items() if isinstance(size, int) and not isinstance(size, bool) and size > 1]
+    return f"{world_size} ranks of {' '.join(words)}"

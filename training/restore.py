@@ -79,12 +79,28 @@ class Restorer:
             raise CheckpointError(f"{change}; start with the former layout, or set checkpoint.on_world_change to convert")
         self._say(logging.INFO, f"{change}: converting")
         scratch = self._root / "conversion.saving-0"
-        self._on_main(lambda: (shutil.rmtree(scratch, ignore_errors=True), scratch.mkdir()), "preparing the conversion")
+        source = directory / ENGINE
         try:
-            engine.convert(directory / ENGINE, info, scratch)
+            if info.config["engine"]["kind"] == "deepspeed":
+                self._on_main(lambda: self._rewrite(source, info, scratch), "joining DeepSpeed's shards")
+                source = scratch
+            engine.load_full(source)
+            # Ranks read on their own, and what they read from is about to go.
+            self._ranks.barrier()
         except CheckpointError as error:
             raise CheckpointError(f"{change}; {error}") from None
-        self._on_main(lambda: shutil.rmtree(scratch), "clearing the conversion")
+        self._on_main(lambda: shutil.rmtree(scratch, ignore_errors=True), "clearing the conversion")
+
+    def _rewrite(self, source: Path, info: CheckpointInfo, scratch: Path) -> None:
+        """What DeepSpeed wrote, as whole tensors."""
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir()
+        try:
+            from training.engines.zero_files import write_full
+        except ImportError as error:
+            raise CheckpointError(f"reading what DeepSpeed wrote needs DeepSpeed ({error}); install it, or resume where it is") from None
+        names = info.engine_state.get("optimizer_names", [])
+        write_full(source, scratch, stage=info.config["engine"]["zero_stage"], names=names, step=info.step)
 
     def _on_main(self, action: Callable[[], Any], what: str) -> None:
         """Run the action on rank 0 alone; a failure there is a failure everywhere."""

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from training.config import OptimizerConfig
 from training.data import Samples
-from training.progress import CheckpointInfo
 from training.writer import CheckpointWriter
 
 
@@ -46,10 +45,11 @@ class Engine(Protocol):
         """Read what `save` wrote on as many ranks as there are now."""
         ...
 
-    def convert(self, directory: Path, written: CheckpointInfo, scratch: Path) -> None:
-        """Read what `save` wrote on another number of ranks or ZeRO stage; `scratch` is an empty folder on the same storage.
+    def load_full(self, directory: Path) -> None:
+        """Read whole tensors by parameter name, in the form of `training.container`, into the ranks and shards that there are now.
 
-        Raises CheckpointError with the remedy when this engine cannot.
+        It is what the plain PyTorch engines write themselves; other engines' files are rewritten into it. Raises CheckpointError naming
+        what is missing.
         """
         ...
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict, set_state_dict
 from torch.nn.parallel import DistributedDataParallel
 
 from training import container
@@ -16,13 +15,11 @@ from training.config import TrainConfig
 from training.data import Samples
 from training.distributed import Ranks
 from training.engines.base import build_optimizer, set_hyperparameters
+from training.engines.torch_state import load_state, state_of
 from training.layout import Layout
 from training.model import sample_losses
 from training.moe import measure_experts
-from training.progress import CheckpointInfo
 from training.writer import CheckpointWriter
-
-_STATE_OPTIONS = StateDictOptions(strict=True)
 
 
 class DdpEngine:
@@ -78,24 +75,15 @@ class DdpEngine:
     def save(self, directory: Path, writer: CheckpointWriter) -> None:
         """See Engine. Replicated tensors are written once, shared out over the ranks."""
         directory.mkdir(exist_ok=True)
-        container.save(self._state(), directory, writer, self._ranks.control)
+        container.save(state_of(self._model, self._optimizer), directory, writer, self._ranks.control)
 
     def load(self, directory: Path) -> None:
         """See Engine."""
-        state = self._state()
-        container.load(state, directory, self._ranks.control)
-        set_state_dict(
-            self._model,
-            self._optimizer,
-            model_state_dict=state["model"],
-            optim_state_dict=state["optimizer"],
-            options=_STATE_OPTIONS,
-        )
+        load_state(self._model, self._optimizer, directory, self._ranks.control)
         set_hyperparameters(self._optimizer, self._config.optimizer)
 
-    def convert(self, directory: Path, written: CheckpointInfo, scratch: Path) -> None:
-        """See Engine. The format does not depend on the number of ranks, so there is nothing to convert."""
-        del written, scratch
+    def load_full(self, directory: Path) -> None:
+        """See Engine. The own form is that one."""
         self.load(directory)
 
     def extra_state(self) -> dict[str, Any]:
@@ -104,10 +92,6 @@ class DdpEngine:
 
     def load_extra_state(self, state: dict[str, Any]) -> None:
         """See Engine."""
-
-    def _state(self) -> dict:
-        model, optimizer = get_state_dict(self._model, self._optimizer, options=_STATE_OPTIONS)
-        return {"model": model, "optimizer": optimizer}
 
     def _autocast(self) -> AbstractContextManager:
         return torch.autocast(self._ranks.device.type, dtype=torch.bfloat16, enabled=self._config.engine.precision == "bf16")

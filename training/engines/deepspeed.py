@@ -3,10 +3,7 @@
 import importlib
 import logging
 import os
-from argparse import Namespace
 from collections.abc import Iterable
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +13,18 @@ from torch import Tensor
 from training.architecture import build_model
 from training.batch import BatchPlan
 from training.config import TrainConfig
+from training.container import FullState
 from training.data import Samples
 from training.distributed import Ranks
 from training.engines.base import build_optimizer, set_hyperparameters
+from training.engines.torch_state import load_state
+from training.engines.zero_files import TAG
+from training.engines.zero_state import fill
 from training.errors import CheckpointError
 from training.layout import Layout
 from training.model import sample_losses
 from training.moe import measure_experts
-from training.progress import CheckpointInfo
 from training.writer import CheckpointWriter
-
-_TAG = "zero"
-_FORMATS = {0: "replicated", 1: "flat groups", 2: "flat groups", 3: "sharded parameters"}
 
 
 def deepspeed_config(config: TrainConfig, plan: BatchPlan) -> dict[str, Any]:
@@ -114,59 +111,31 @@ class DeepSpeedEngine:
     def save(self, directory: Path, writer: CheckpointWriter) -> None:
         """See Engine."""
         self._engine.checkpoint_engine.save = lambda state_dict, path: writer.write_object(Path(path), state_dict)
-        self._engine.save_checkpoint(str(directory), tag=_TAG, save_latest=False)
+        self._engine.save_checkpoint(str(directory), tag=TAG, save_latest=False)
 
     def extra_state(self) -> dict[str, Any]:
-        """See Engine. DeepSpeed's own files hold its loss scaler."""
-        return {}
+        """See Engine. DeepSpeed's own files hold its loss scaler; what they number, and not name, is named here."""
+        names = {parameter: name for name, parameter in self._engine.module.named_parameters()}
+        groups = self._engine.optimizer.param_groups if self._is_plain else []
+        return {"optimizer_names": [names[parameter] for group in groups for parameter in group["params"]]}
 
     def load_extra_state(self, state: dict[str, Any]) -> None:
         """See Engine."""
 
     def load(self, directory: Path) -> None:
         """See Engine."""
-        path, _ = self._engine.load_checkpoint(str(directory), tag=_TAG, load_lr_scheduler_states=False)
+        path, _ = self._engine.load_checkpoint(str(directory), tag=TAG, load_lr_scheduler_states=False)
         if path is None:
             raise CheckpointError(f"DeepSpeed found nothing to load in {directory}")
         set_hyperparameters(self._engine.optimizer, self._config.optimizer)
 
-    def convert(self, directory: Path, written: CheckpointInfo, scratch: Path) -> None:
-        """See Engine. Goes through DeepSpeed's universal form, one file per parameter, which is then cut for the ranks there are now."""
-        before, now = written.config["engine"]["zero_stage"], self._config.engine.zero_stage or 0
-        if before == now == 0:
-            self.load(directory)
-            return
-        if _FORMATS[before] != _FORMATS[now]:
-            raise CheckpointError(f"DeepSpeed cannot read ZeRO-{before} state into ZeRO-{now}; set engine.zero_stage to {before}")
-        self._ranks.together(lambda: self._make_universal(directory / _TAG, scratch / _TAG), "converting the checkpoint", CheckpointError)
-        self._engine._config.load_universal_checkpoint = True
-        chatter = logging.getLogger("DeepSpeed")
-        chatter.setLevel(logging.ERROR)
-        try:
-            self.load(scratch)
-        finally:
-            self._engine._config.load_universal_checkpoint = False
-            chatter.setLevel(logging.WARNING)
-        separate_step_counts(self._engine.optimizer)
-
-    def _make_universal(self, source: Path, target: Path) -> None:
-        if not self._ranks.is_main:
-            return
-        from deepspeed.checkpoint.ds_to_universal import main
-
-        target.mkdir(parents=True)
-        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            main(
-                Namespace(
-                    input_folder=str(source),
-                    output_folder=str(target),
-                    num_extract_workers=1,
-                    num_merge_workers=1,
-                    keep_temp_folder=False,
-                    strict=True,
-                    inject_missing_state=True,
-                )
-            )
+    def load_full(self, directory: Path) -> None:
+        """See Engine."""
+        if self._is_plain:
+            load_state(self._engine.module, self._engine.optimizer, directory, self._ranks.control)
+        else:
+            fill(self._engine, FullState(directory).read, self._ranks.rank)
+        set_hyperparameters(self._engine.optimizer, self._config.optimizer)
 
 
 def import_deepspeed(ranks: Ranks) -> Any:
@@ -198,13 +167,3 @@ def import_without_compiler(module: str) -> None:
         importlib.import_module(module)
     finally:
         library.compile = compiler
-
-
-def separate_step_counts(optimizer: Any) -> None:
-    """Give each parameter its own step count.
-
-    ZeRO-3's universal loader hands one tensor to all of them, which torch's AdamW then counts up in place once per parameter and step.
-    """
-    for state in getattr(optimizer, "optimizer", optimizer).state.values():
-        if isinstance(state.get("step"), Tensor):
-            state["step"] = state["step"].clone()

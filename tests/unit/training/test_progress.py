@@ -32,8 +32,6 @@ def test_info_survives_the_disk() -> None:
         ("model.num_layers=5", "model.num_layers: 5 is refused; allowed: 4, as in the checkpoint of step 40"),
         ("data.sequence_length=512", "data.sequence_length: 512 is refused; allowed: 256"),
         ("seed=1", "seed: 1 is refused; allowed: 0"),
-        ('engine={"kind":"ddp"}', 'engine.kind: "ddp" is refused; allowed: deepspeed'),
-        ("engine.precision=bf16", 'engine.precision: "bf16" is refused; allowed: fp32'),
         ("steps=30", "steps: 30 is refused; allowed: at least 40"),
     ],
 )
@@ -49,7 +47,17 @@ def test_another_corpus_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "override", ["optimizer.lr=1e-4", "steps=400", "batch.micro=2", "model.attention=math", "checkpoint.every=7", 'data.files=["x"]']
+    "override",
+    [
+        "optimizer.lr=1e-4",
+        "steps=400",
+        "batch.micro=2",
+        "model.attention=math",
+        "checkpoint.every=7",
+        'engine={"kind":"ddp"}',
+        "engine.precision=bf16",
+        'data.files=["x"]',
+    ],
 )
 def test_what_does_not_change_the_run_may_change(override: str) -> None:
     refuse_other_run(checkpoint(), changed(override), "c0ffee")
@@ -58,6 +66,8 @@ def test_what_does_not_change_the_run_may_change(override: str) -> None:
 def test_another_layout_is_named_with_both_sides() -> None:
     assert layout_change(checkpoint(), changed("seed=0"), 2) is None
     assert layout_change(checkpoint(), changed("seed=0"), 4) == (
-        "the checkpoint of step 40 was written by 2 ranks of deepspeed ZeRO-1, this run has 4 ranks of deepspeed ZeRO-1"
+        "the checkpoint of step 40 was written by 2 ranks of deepspeed ZeRO-1 fp32, this run has 4 ranks of deepspeed ZeRO-1 fp32"
     )
     assert "this run has 2 ranks of deepspeed ZeRO-3" in (layout_change(checkpoint(), changed("engine.zero_stage=3"), 2) or "")
+    assert "this run has 2 ranks of ddp" in (layout_change(checkpoint(), changed('engine={"kind":"ddp"}'), 2) or "")
+    assert "this run has 2 ranks of deepspeed ZeRO-1 bf16" in (layout_change(checkpoint(), changed("engine.precision=bf16"), 2) or "")
