@@ -247,6 +247,28 @@ class DistributedConfig(Section):
 
 
 @dataclass(frozen=True, kw_only=True)
+class WatchdogConfig(Section):
+    """What ends a run that hangs, so that it is started again."""
+
+    hang_seconds: Count = 1200
+    """Longest time in which no micro-batch, step, evaluation batch or save is finished; then every rank writes the stacks of its threads to
+    the run's folder and exits 76. Longer than the slowest of them, a first compilation and a save included; 0 looks for no hang. If
+    distributed.timeout_seconds is shorter, a stuck collective fails first, without stacks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricsConfig(Section):
+    """What is shown and written beside metrics.jsonl, which every run has."""
+
+    tensorboard: bool = False
+    """Write the same values for TensorBoard, to the run's folder tensorboard."""
+    progress: Literal["auto", "live", "lines"] = "auto"
+    """live: one line, drawn again in place. lines: a log line every log_every steps. auto: live on a terminal, else lines."""
+    peak_tflops: Annotated[float, Range(above=0)] | None = None
+    """Peak rate of one device in TFLOP/s, for the utilisation (MFU); nothing means the rate of the known product, or no MFU."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrainConfig(Section):
     """One run, whole."""
 
@@ -280,6 +302,10 @@ class TrainConfig(Section):
     """Held-out loss."""
     distributed: DistributedConfig = field(default_factory=DistributedConfig)
     """Process group."""
+    watchdog: WatchdogConfig = field(default_factory=WatchdogConfig)
+    """Hangs."""
+    metrics: MetricsConfig = field(default_factory=MetricsConfig)
+    """Progress and measurements."""
 
     def check(self) -> None:
         if not _RUN_NAME.fullmatch(self.name):

@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 from training.config import DistributedConfig
-from training.errors import TrainingError
+from training.errors import RendezvousError, TrainingError
 from training.launch import LOOPBACK, Launch
 from training.rendezvous import meet
 from training.schema import ConfigError
@@ -114,9 +114,13 @@ def join(launch: Launch, config: DistributedConfig, keep_waiting: Callable[[], N
         return Ranks(launch, device, backend, reason, None)
     _log.info("waiting for %d ranks at %s:%d", launch.world_size, launch.master_addr, launch.master_port)
     store = meet(launch, config.init_timeout_seconds, keep_waiting)
-    dist.init_process_group(backend, store=store, rank=launch.rank, world_size=launch.world_size, timeout=timeout)
-    # None stands for the default group in every collective.
-    control = None if backend == "gloo" else dist.new_group(backend="gloo", timeout=timeout)
+    try:
+        dist.init_process_group(backend, store=store, rank=launch.rank, world_size=launch.world_size, timeout=timeout)
+        # None stands for the default group in every collective.
+        control = None if backend == "gloo" else dist.new_group(backend="gloo", timeout=timeout)
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0]
+        raise RendezvousError(f"all {launch.world_size} ranks have come, but they cannot connect to each other: {reason}") from error
     return Ranks(launch, device, backend, reason, cast("dist.ProcessGroup | None", control))
 
 

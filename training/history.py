@@ -11,7 +11,7 @@ class History:
     """What a run has measured over all its restarts. A step that was made again after a crash counts once: the last time."""
 
     steps: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """By optimizer step, from 1: loss, lr, grad_norm, tokens_per_second, seconds."""
+    """By optimizer step, from 1: loss, lr, grad_norm, tokens_per_second, seconds, data_wait_seconds, memory_mib, mfu where it is known."""
     evaluations: dict[int, float] = field(default_factory=dict)
     """Held-out loss by optimizer step."""
     starts: list[dict[str, Any]] = field(default_factory=list)
@@ -20,6 +20,11 @@ class History:
     """By optimizer step: seconds and size_bytes of a save."""
     torn_lines: int = 0
     """Lines that a killed run left half written."""
+
+    def series(self, key: str) -> tuple[list[int], list[float]]:
+        """Steps and values of one measurement, in order, of the steps that have it."""
+        steps = [step for step in sorted(self.steps) if key in self.steps[step]]
+        return steps, [self.steps[step][key] for step in steps]
 
     @property
     def first_loss(self) -> float:

@@ -11,6 +11,7 @@ import torch
 
 from training import distributed
 from training.architecture import choose_architecture
+from training.banner import show_banner
 from training.batch import BatchPlan
 from training.checkpoint import Checkpointer, SavedCheckpoint
 from training.config import TrainConfig
@@ -19,13 +20,16 @@ from training.distributed import Ranks
 from training.engines import Engine, build_engine
 from training.errors import DataError, TrainingError
 from training.exit_codes import ExitCode
+from training.guard import guarded
 from training.launch import Launch
-from training.layout import Layout, check_nodes
+from training.layout import Layout
 from training.loader import Loader
+from training.meter import Meter, find_peak
 from training.metrics import Metrics
 from training.progress import Progress
 from training.schedule import learning_rate
 from training.signals import StopRequest
+from training.watchdog import Watchdog
 
 _log = logging.getLogger(__name__)
 
@@ -35,14 +39,9 @@ def run(config: TrainConfig, launch: Launch, stop: StopRequest) -> ExitCode:
     layout = config.layout(launch.world_size, launch.local_world_size)
     plan = config.plan_batch(launch.world_size)
     dataset = Dataset(config)
-    try:
-        # Before the ranks join: loader workers are forked while there are neither threads nor sockets nor a device.
-        with closing(Loader(dataset, config)) as loader:
-            return _run(config, launch, layout, plan, dataset, loader, stop)
-    except RuntimeError as error:
-        if distributed.is_lost_peer(error):
-            raise TrainingError(f"lost contact with another rank, whose log says why ({str(error).splitlines()[0]})") from error
-        raise
+    # Before the ranks join: loader workers are forked while there are neither threads nor sockets nor a device.
+    with closing(Loader(dataset, config)) as loader:
+        return _run(config, launch, layout, plan, dataset, loader, stop)
 
 
 def _run(
@@ -50,20 +49,21 @@ def _run(
 ) -> ExitCode:
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     ranks = distributed.join(launch, config.distributed, stop.raise_if_received)
-    _refuse_different_inputs(ranks, config, dataset)
-    _refuse_damaged_data(ranks, dataset)
-    with closing(Checkpointer(config, ranks, dataset.fingerprint)) as checkpointer:
-        engine = build_engine(config, ranks, layout)
-        if ranks.is_main:
-            _banner(config, ranks, layout, plan, dataset, engine)
-        progress = checkpointer.resume(engine)
-        metrics = Metrics(config.run_directory / "metrics.jsonl", enabled=ranks.is_main, log_every=config.log_every)
-        with closing(metrics):
-            metrics.start(progress.step, plan, world_size=ranks.world_size, engine=str(config.engine), steps=config.steps)
-            trainer = Trainer(config, ranks, layout, plan, dataset, loader, engine, checkpointer, metrics, progress)
-            outcome = trainer.train(stop)
-            metrics.end(progress.step, outcome.name.lower())
-    ranks.barrier()
+    with guarded(config, ranks) as watchdog:
+        _refuse_different_inputs(ranks, config, dataset)
+        _refuse_damaged_data(ranks, dataset)
+        with closing(Checkpointer(config, ranks, dataset.fingerprint)) as checkpointer:
+            engine = build_engine(config, ranks, layout)
+            meter = _meter(config, ranks, plan)
+            if ranks.is_main:
+                show_banner(config, ranks, layout, plan, dataset, engine, meter)
+            progress = checkpointer.resume(engine)
+            with closing(Metrics(config, enabled=ranks.is_main, step=progress.step)) as metrics:
+                metrics.start(progress.step, plan, world_size=ranks.world_size, engine=str(config.engine), steps=config.steps)
+                trainer = Trainer(config, ranks, layout, plan, dataset, loader, engine, checkpointer, metrics, meter, progress, watchdog)
+                outcome = trainer.train(stop)
+                metrics.end(progress.step, outcome.name.lower())
+        ranks.barrier()
     torch.distributed.destroy_process_group()
     return outcome
 
@@ -82,11 +82,13 @@ class Trainer:
         engine: Engine,
         checkpointer: Checkpointer,
         metrics: Metrics,
+        meter: Meter,
         progress: Progress,
+        watchdog: Watchdog,
     ) -> None:
         self._config, self._ranks, self._layout, self._plan, self._dataset = config, ranks, layout, plan, dataset
-        self._loader, self._engine = loader, engine
-        self._checkpointer, self._metrics, self._progress = checkpointer, metrics, progress
+        self._loader, self._engine, self._checkpointer = loader, engine, checkpointer
+        self._metrics, self._meter, self._progress, self._watchdog = metrics, meter, progress, watchdog
         self._replica = layout.replica(ranks.rank)
         self._weight = float(layout.reports_loss(ranks.rank))
         loader.start(progress.samples, plan, self._replica, pinned=ranks.device.type == "cuda")
@@ -134,16 +136,15 @@ class Trainer:
         seconds = time.monotonic() - started
         if not math.isfinite(loss) or not math.isfinite(norm):
             raise TrainingError(f"step {progress.step}: loss {loss}, gradient norm {norm}; lower optimizer.lr or look at the data")
-        tokens = plan.global_batch * self._config.data.sequence_length
-        wait = waited / self._ranks.world_size
-        timing = {"tokens_per_second": tokens / seconds, "seconds": seconds, "data_wait_seconds": wait}
-        self._metrics.step(progress.step, loss=loss, lr=rate, grad_norm=norm, **timing, **self._engine.measures())
+        rates = self._meter.measure(seconds) | {"data_wait_seconds": waited / self._ranks.world_size}
+        self._metrics.step(progress.step, loss=loss, lr=rate, grad_norm=norm, **rates, **self._engine.measures())
         self._report(self._checkpointer.settle(votes))
         return requests > 0
 
     def _batches(self) -> Iterator[Samples]:
         """This replica's micro-batches of the next optimizer step."""
-        for _ in range(self._plan.accumulation):
+        for micro_step in range(self._plan.accumulation):
+            self._watchdog.tick(f"micro-batch {micro_step} of step {self._progress.step + 1}")
             yield self._loader.next().to(self._ranks.device)
 
     def _evaluate(self) -> None:
@@ -156,6 +157,7 @@ class Trainer:
             indices = range(first + self._replica * size, first + (self._replica + 1) * size)
             batch = self._dataset.eval_batch([min(index, count - 1) for index in indices]).to(ranks.device)
             losses = self._engine.sample_losses(batch).double().tolist()
+            self._watchdog.tick(f"an evaluation batch after step {self._progress.step}")
             total += sum(loss for index, loss in zip(indices, losses, strict=True) if index < count)
         loss = ranks.sum([self._weight * total])[0] / count
         self._metrics.evaluation(self._progress.step, loss, time.monotonic() - started)
@@ -163,7 +165,9 @@ class Trainer:
     def _save(self, *, at_once: bool) -> None:
         """Save this step; whatever is still being written behind is finished first, and if `at_once` is set so is this one."""
         if self._progress.step:
+            self._watchdog.tick(f"the start of the save of step {self._progress.step}")
             self._checkpointer.save(self._engine, self._progress, at_once=at_once)
+            self._watchdog.tick(f"the save of step {self._progress.step}")
         if at_once:
             self._report(self._checkpointer.drain())
         else:
@@ -188,6 +192,16 @@ class Trainer:
             _log.info("stopping after %s (%s); %s, exit code %d", made, reason, saved, code)
 
 
+def _meter(config: TrainConfig, ranks: Ranks, plan: BatchPlan) -> Meter:
+    length = config.data.sequence_length
+    return Meter(
+        tokens_per_step=plan.global_batch * length,
+        flops_per_token=choose_architecture(config).flops_per_token(length),
+        peak_flops=find_peak(ranks.device, config.engine.precision, ranks.world_size, config.metrics.peak_tflops),
+        device=ranks.device,
+    )
+
+
 def _as_number(stop: StopRequest) -> float:
     return float(stop.received is not None)
 
@@ -208,20 +222,3 @@ def _refuse_damaged_data(ranks: Ranks, dataset: Dataset) -> None:
     if damage:
         more = f" and {len(damage) - 3} more" if len(damage) > 3 else ""
         raise DataError(f"the corpus is damaged: {'; '.join(damage[:3])}{more}; copy it again, or tokenize it again")
-
-
-def _banner(config: TrainConfig, ranks: Ranks, layout: Layout, plan: BatchPlan, dataset: Dataset, engine: Engine) -> None:
-    dtype = torch.bfloat16 if config.engine.precision == "bf16" else torch.float32
-    attention = choose_architecture(config).attention_kernel(config.data.sequence_length, dtype, ranks.device)
-    launch = ranks.launch
-    _log.info("run %s in %s: %d optimizer steps", config.name, config.run_directory, config.steps)
-    _log.info("world size %d (launched by %s, rank 0 at %s:%d)", ranks.world_size, launch.launcher, launch.master_addr, launch.master_port)
-    _log.info("mesh %s", layout)
-    for warning in check_nodes(layout, launch.local_world_size or ranks.world_size):
-        _log.warning("%s", warning)
-    _log.info("backend %s (%s), device %s, %d threads per rank", ranks.backend, ranks.reason, ranks.device, torch.get_num_threads())
-    _log.info("global batch %s; %d tokens per step", plan, plan.global_batch * config.data.sequence_length)
-    _log.info(
-        "engine %s, %s parameters, attention kernel %s, torch %s", config.engine, f"{engine.num_parameters:,}", attention, torch.__version__
-    )
-    _log.info("corpus %s", dataset.describe())

@@ -38,7 +38,13 @@ def meet(launch: Launch, timeout_seconds: int, keep_waiting: Callable[[], None])
         raise RendezvousError(_no_store(launch, timeout_seconds, error)) from error
     # A launcher's own store outlives a restart of its ranks; the attempt keeps old arrivals apart from new ones.
     shared = PrefixStore(f"trainyard/{launch.attempt}", store)
-    roll_call(shared, launch, deadline, timeout_seconds, keep_waiting)
+    try:
+        roll_call(shared, launch, deadline, timeout_seconds, keep_waiting)
+    except RendezvousError:
+        raise
+    except RuntimeError as error:
+        where = f"{launch.master_addr}:{launch.master_port}"
+        raise RendezvousError(f"rank 0 at {where} ended while rank {launch.rank} waited for the others; its log says why") from error
     return PrefixStore("group", shared)
 
 
