@@ -163,14 +163,45 @@ class ScheduleConfig(Section):
 class EngineConfig(Section):
     """How the training state is spread over the ranks."""
 
-    kind: Literal["ddp", "deepspeed"] = "ddp"
-    """ddp: plain PyTorch, replicated (also the single-process engine). deepspeed: ZeRO."""
+    kind: Literal["ddp", "fsdp", "deepspeed"] = "ddp"
+    """ddp: plain PyTorch, replicated (also the single-process engine). fsdp: PyTorch's FSDP2, sharded. deepspeed: ZeRO."""
     zero_stage: Literal[0, 1, 2, 3] | None = None
     """DeepSpeed only, and required there: 1 shards optimizer state, 2 gradients too, 3 parameters too."""
     precision: Literal["fp32", "bf16"] = "fp32"
     """Arithmetic of the forward and backward pass. Master weights and optimizer state stay fp32, and neither needs a loss scaler."""
 
+    reduce_precision: Literal["fp32", "bf16"] = "fp32"
+    """FSDP only: arithmetic of the sums of gradients over the ranks. bf16 halves their traffic."""
+    sync_gradients: Literal["step", "micro_batch"] = "step"
+    """FSDP only: sum gradients over the ranks once per optimizer step, or with each micro-batch, which costs traffic but keeps no whole
+    gradient on any rank in between."""
+    offload_optimizer: Literal["none", "cpu"] = "none"
+    """Where optimizer state lives and the update is computed: on the device, or in host memory. FSDP moves parameters along with it."""
+    offload_parameters: Literal["none", "cpu"] = "none"
+    """Where sharded parameters live between uses."""
+
     def check(self) -> None:
+        self._check_zero()
+        self._check_fsdp()
+
+    def _check_fsdp(self) -> None:
+        if self.kind == "fsdp":
+            if self.offload_parameters != self.offload_optimizer:
+                raise ConfigError(
+                    "offload_parameters",
+                    self.offload_parameters,
+                    f"{self.offload_optimizer}, as offload_optimizer: FSDP moves both or none",
+                )
+            return
+        for name, default in (("reduce_precision", "fp32"), ("sync_gradients", "step")):
+            if getattr(self, name) != default:
+                raise ConfigError(name, getattr(self, name), f"{default} when kind is {self.kind}; only fsdp has it")
+        if self.kind == "ddp":
+            for name in ("offload_optimizer", "offload_parameters"):
+                if getattr(self, name) != "none":
+                    raise ConfigError(name, getattr(self, name), "none when kind is ddp; fsdp and deepspeed can offload")
+
+    def _check_zero(self) -> None:
         if self.kind == "deepspeed" and self.zero_stage is None:
             raise ConfigError("zero_stage", None, "0, 1, 2 or 3 when kind is deepspeed")
         if self.kind != "deepspeed" and self.zero_stage is not None:
@@ -196,7 +227,7 @@ class ParallelConfig(Section):
     """Ranks that divide the experts among them, out of the data-parallel ones."""
 
     def check(self) -> None:
-        for name in ("shard", "tensor", "pipeline", "expert"):
+        for name in ("pipeline", "expert"):
             if (value := getattr(self, name)) not in (None, 1):
                 raise ConfigError(name, value, "1")
 
@@ -323,6 +354,27 @@ class TrainConfig(Section):
         if self.schedule.warmup_steps >= self.decay_steps:
             source = "schedule.decay_steps" if self.schedule.decay_steps else "steps"
             raise ConfigError("schedule.warmup_steps", self.schedule.warmup_steps, f"fewer than {source} = {self.decay_steps}")
+        self._check_parallel()
+
+    def _check_parallel(self) -> None:
+        """Refuse axes that the engine does not have, and sizes of the model that do not divide over them."""
+        kind, parallel, model = self.engine.kind, self.parallel, self.model
+        if kind != "fsdp" and parallel.shard not in (None, 1):
+            raise ConfigError("parallel.shard", parallel.shard, f"nothing when engine.kind is {kind}; sharding needs fsdp or a ZeRO stage")
+        if kind == "deepspeed" and parallel.tensor > 1:
+            raise ConfigError("parallel.tensor", parallel.tensor, "1 when engine.kind is deepspeed; tensor parallelism needs ddp or fsdp")
+        if parallel.tensor == 1:
+            return
+        if model.num_experts is not None:
+            raise ConfigError("parallel.tensor", parallel.tensor, "1 when model.num_experts is set: experts are not cut over tensor ranks")
+        for path, size in (
+            ("model.num_kv_heads", model.num_kv_heads),
+            ("model.ffn_dim", model.ffn_dim),
+            ("model.vocab_size", model.vocab_size),
+            ("data.sequence_length", self.data.sequence_length),
+        ):
+            if size % parallel.tensor:
+                raise ConfigError(path, size, f"a multiple of parallel.tensor = {parallel.tensor}")
 
     @property
     def decay_steps(self) -> int:
@@ -342,6 +394,7 @@ class TrainConfig(Section):
         parallel = self.parallel
         layout = plan_layout(
             world_size,
+            sharded=self.engine.kind == "fsdp",
             replicate=parallel.replicate,
             shard=parallel.shard,
             tensor=parallel.tensor,

@@ -4,19 +4,19 @@ Tensors are [batch, sequence, ...] outside attention and [batch, heads, sequence
 matters, so a model can be built on the meta device and filled by `init_weights` once it has been placed.
 """
 
-import zlib
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from training.architecture import copy_whole
 from training.config import ModelConfig
 from training.flops import flops_per_token
 from training.moe import MixtureOfExperts
+from training.weights import fill_normal
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -68,9 +68,8 @@ class Transformer(nn.Module):
             if parameter.dim() == 1:
                 parameter.fill_(1.0)
                 continue
-            generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{name}".encode()))
             std = residual_std if name.endswith(_INTO_RESIDUAL) else _INIT_STD
-            copy_whole(parameter, torch.empty(parameter.shape).normal_(0.0, std, generator=generator))
+            fill_normal(parameter, name, seed, std)
 
 
 class TransformerArchitecture:
@@ -154,10 +153,9 @@ class Attention(nn.Module):
 
     def forward(self, hidden: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
         """[batch, sequence, dim] to the same; each position sees itself and the ones before it."""
-        batch, length, _ = hidden.shape
-        query = rotate(self._heads(self.query(hidden), self.num_heads), rotation)
-        key = rotate(self._heads(self.key(hidden), self.num_kv_heads), rotation)
-        value = self._heads(self.value(hidden), self.num_kv_heads)
+        query = rotate(self._heads(self.query(hidden)), rotation)
+        key = rotate(self._heads(self.key(hidden)), rotation)
+        value = self._heads(self.value(hidden))
         groups = self.num_heads // self.num_kv_heads
         with attention_kernel(self.kernel):
             mixed = F.scaled_dot_product_attention(
@@ -167,10 +165,11 @@ class Attention(nn.Module):
                 is_causal=True,
                 dropout_p=self.dropout if self.training else 0.0,
             )
-        return self.out(mixed.transpose(1, 2).reshape(batch, length, -1))
+        return self.out(mixed.transpose(1, 2).flatten(2))
 
-    def _heads(self, flat: Tensor, heads: int) -> Tensor:
-        return flat.view(*flat.shape[:2], heads, self.head_dim).transpose(1, 2)
+    def _heads(self, flat: Tensor) -> Tensor:
+        """Split the heads apart: all of them, or this tensor rank's share."""
+        return flat.view(*flat.shape[:2], -1, self.head_dim).transpose(1, 2)
 
 
 class FeedForward(nn.Module):
@@ -216,8 +215,9 @@ def attention_choice(config: ModelConfig, length: int, dtype: torch.dtype, devic
 
 
 def next_token_loss(logits: Tensor, targets: Tensor) -> Tensor:
-    """Mean cross entropy of each sample, [batch]."""
-    return F.cross_entropy(logits.transpose(1, 2), targets, reduction="none").mean(dim=1)
+    """Mean cross entropy of each sample, [batch]. Logits that are cut along the vocabulary need DTensor's `loss_parallel` around them."""
+    losses = F.cross_entropy(logits.transpose(1, 2), targets, reduction="none").mean(dim=1)
+    return losses.full_tensor() if isinstance(losses, DTensor) else losses
 
 
 def sample_losses(output: Tensor | Routed, targets: Tensor) -> tuple[Tensor, Tensor]:

@@ -61,7 +61,7 @@ def find_damage(checkpoint: Path) -> list[str]:
 
 def import_everything() -> None:
     """What a rank imports; none of it computes anything before the fork."""
-    for module in ("deepspeed", "torch._dynamo", "training.loop", "training.engines.ddp", "training.engines.deepspeed"):
+    for module in ("deepspeed", "torch._dynamo", "training.loop", "training.engines.pytorch", "training.engines.deepspeed"):
         importlib.import_module(module)
 
 

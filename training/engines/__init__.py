@@ -14,6 +14,6 @@ def build_engine(config: TrainConfig, ranks: Ranks, layout: Layout) -> Engine:
         from training.engines.deepspeed import DeepSpeedEngine
 
         return DeepSpeedEngine(config, ranks, layout)
-    from training.engines.ddp import DdpEngine
+    from training.engines.pytorch import TorchEngine
 
-    return DdpEngine(config, ranks, layout)
+    return TorchEngine(config, ranks, layout)

@@ -37,6 +37,10 @@ class Engine(Protocol):
         """What the model has measured of itself since the last call, for the metrics; the same on every rank."""
         ...
 
+    def whole_weights(self) -> dict[str, Tensor]:
+        """The master weights of the whole model by name, in fp32 on the CPU of rank 0; nothing elsewhere."""
+        ...
+
     def save(self, directory: Path, writer: CheckpointWriter) -> None:
         """Hand model and optimizer, as they are now, to the writer, as files in the directory; the writer may put them there later."""
         ...

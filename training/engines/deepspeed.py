@@ -108,6 +108,17 @@ class DeepSpeedEngine:
         """See Engine."""
         return measure_experts(self._engine.module, self._ranks.sum)
 
+    def whole_weights(self) -> dict[str, Tensor]:
+        """See Engine. One parameter at a time, so that no rank ever holds the whole model on its device."""
+        from deepspeed.utils import safe_get_full_fp32_param
+
+        weights = {}
+        for name, parameter in self._engine.module.named_parameters():
+            whole = parameter.data if self._is_plain else safe_get_full_fp32_param(parameter)
+            if self._ranks.is_main:
+                weights[name] = whole.detach().float().cpu().clone()
+        return weights
+
     def save(self, directory: Path, writer: CheckpointWriter) -> None:
         """See Engine."""
         self._engine.checkpoint_engine.save = lambda state_dict, path: writer.write_object(Path(path), state_dict)

@@ -1,4 +1,8 @@
-"""Plain PyTorch: the whole model on every rank, gradients averaged. With one rank, no wrapper at all."""
+"""PyTorch's own ways of spreading a model over the mesh, in one engine: DDP, FSDP2, tensor parallelism and their combinations.
+
+One rank without sharding has no wrapper at all. Whatever the layout, parameters keep their names and their first values, and the state is
+checkpointed through torch.distributed.checkpoint, which any other layout can read.
+"""
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
@@ -7,32 +11,37 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+from torch.distributed.fsdp import FSDPModule
+from torch.distributed.tensor.parallel import loss_parallel
 from torch.nn.parallel import DistributedDataParallel
 
 from training import container
-from training.architecture import build_model
 from training.config import TrainConfig
 from training.data import Samples
 from training.distributed import Ranks
 from training.engines.base import build_optimizer, set_hyperparameters
 from training.engines.torch_state import load_state, state_of
+from training.gradient import clip, global_norm, settle_partial_sums
 from training.layout import Layout
 from training.model import sample_losses
 from training.moe import measure_experts
+from training.parallelize import build_parallel, is_replicated_by_ddp
 from training.writer import CheckpointWriter
 
 
-class DdpEngine:
-    """Replicated training, checkpointed through torch.distributed.checkpoint, which any number of ranks can read."""
+class TorchEngine:
+    """A model on the mesh, with fp32 master weights and AdamW."""
 
     def __init__(self, config: TrainConfig, ranks: Ranks, layout: Layout) -> None:
         self._config, self._ranks, self._layout = config, ranks, layout
-        self._model = build_model(config, ranks.device)
-        self.num_parameters = sum(parameter.numel() for parameter in self._model.parameters())
+        self._model = build_parallel(config, layout, ranks.device)
+        self._parameters = list(self._model.parameters())
+        self.num_parameters = sum(parameter.numel() for parameter in self._parameters)
         self._optimizer = build_optimizer(self._model, config.optimizer, fused=True)
         self._accumulation = config.plan_batch(ranks.world_size).accumulation
         self._wrapped: nn.Module = self._model
-        if ranks.world_size > 1:
+        if is_replicated_by_ddp(config, layout):
             devices = [ranks.device] if ranks.device.type == "cuda" else None
             self._wrapped = DistributedDataParallel(self._model, device_ids=devices)
             self._settle_buckets()
@@ -44,7 +53,7 @@ class DdpEngine:
         return torch.stack(losses).double().mean()
 
     def _micro_step(self, samples: Samples, *, last: bool) -> Tensor:
-        with self._gradient_sync(last):
+        with self._gradient_sync(last), self._sharded_loss():
             with self._autocast():
                 losses, objective = sample_losses(self._wrapped(samples.tokens), samples.targets)
             (objective.mean() / self._accumulation).backward()
@@ -52,9 +61,10 @@ class DdpEngine:
 
     def optimizer_step(self, lr: float) -> float:
         """See Engine."""
-        norm = torch.nn.utils.get_total_norm([parameter.grad for parameter in self._model.parameters() if parameter.grad is not None])
+        settle_partial_sums(self._parameters)
+        norm = global_norm(self._parameters, self._layout, self._ranks.device)
         if self._config.optimizer.clip_norm is not None:
-            torch.nn.utils.clip_grads_with_norm_(self._model.parameters(), self._config.optimizer.clip_norm, norm)
+            clip(self._parameters, norm, self._config.optimizer.clip_norm)
         for group in self._optimizer.param_groups:
             group["lr"] = lr
         self._optimizer.step()
@@ -65,12 +75,16 @@ class DdpEngine:
     def sample_losses(self, samples: Samples) -> Tensor:
         """See Engine."""
         self._model.eval()
-        with self._autocast():
+        with self._autocast(), self._sharded_loss():
             return sample_losses(self._model(samples.tokens), samples.targets)[0]
 
     def measures(self) -> dict[str, float]:
         """See Engine."""
         return measure_experts(self._model, self._ranks.sum)
+
+    def whole_weights(self) -> dict[str, Tensor]:
+        """See Engine."""
+        return get_model_state_dict(self._model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
 
     def save(self, directory: Path, writer: CheckpointWriter) -> None:
         """See Engine. Replicated tensors are written once, shared out over the ranks."""
@@ -94,10 +108,22 @@ class DdpEngine:
         """See Engine."""
 
     def _autocast(self) -> AbstractContextManager:
-        return torch.autocast(self._ranks.device.type, dtype=torch.bfloat16, enabled=self._config.engine.precision == "bf16")
+        """Half precision where nothing else brings it about: FSDP2 gathers weights that are cast already."""
+        enabled = self._config.engine.precision == "bf16" and self._config.engine.kind == "ddp"
+        return torch.autocast(self._ranks.device.type, dtype=torch.bfloat16, enabled=enabled)
+
+    def _sharded_loss(self) -> AbstractContextManager:
+        """Cross entropy over logits that tensor ranks hold in parts; its backward pass needs the context too."""
+        return loss_parallel() if self._layout.tensor > 1 else nullcontext()
 
     def _gradient_sync(self, last: bool) -> AbstractContextManager:
-        return nullcontext() if last or not isinstance(self._wrapped, DistributedDataParallel) else self._wrapped.no_sync()
+        """Sum gradients over the ranks once per optimizer step, or with each micro-batch where memory is worth more than traffic."""
+        if isinstance(self._wrapped, DistributedDataParallel):
+            return nullcontext() if last else self._wrapped.no_sync()
+        if isinstance(self._wrapped, FSDPModule):
+            self._wrapped.set_requires_gradient_sync(last or self._config.engine.sync_gradients == "micro_batch")
+            self._wrapped.set_is_last_backward(last)
+        return nullcontext()
 
     def _settle_buckets(self) -> None:
         """Run one pass and forget its gradients.

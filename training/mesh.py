@@ -1,0 +1,23 @@
+"""The device mesh: a layout's axes as process groups."""
+
+from torch import device
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+
+from training.layout import AXES, Layout
+
+
+def build_mesh(layout: Layout, place: device, always: tuple[str, ...] = ()) -> DeviceMesh | None:
+    """Process groups along the axes that the layout uses, named as they are; None if it uses none.
+
+    Axes in `always` are part of the mesh even with one rank.
+    """
+    used = [axis for axis in AXES if getattr(layout, axis) > 1 or axis in always]
+    if not used:
+        return None
+    return init_device_mesh(place.type, tuple(getattr(layout, axis) for axis in used), mesh_dim_names=tuple(used))
+
+
+def part(mesh: DeviceMesh | None, *axes: str) -> DeviceMesh | None:
+    """The mesh along those of the axes that it has; None if it has none of them."""
+    names = tuple(axis for axis in axes if mesh is not None and axis in (mesh.mesh_dim_names or ()))
+    return mesh[names if len(names) > 1 else names[0]] if mesh is not None and names else None
