@@ -6,7 +6,7 @@ import sys
 
 from training.config import TrainConfig
 
-_PLAIN = ("training.loop", "torch._dynamo", "training.engines.ddp")
+_PLAIN = ("training.loop", "torch._dynamo", "training.engines.pytorch")
 _DEEPSPEED = ("deepspeed", "training.engines.deepspeed")
 
 
