@@ -80,7 +80,7 @@ def _mapped_per_node(words: Sequence[str]) -> str | None:
 
 def _slots_match_devices(job: Resource, report: Report) -> None:
     worker = _role(job, "Worker")
-    template = PodTemplate(worker.at("template", "spec"), 1)
+    template = PodTemplate(worker.at("template", "spec"), 1, worker.at("template", "metadata"))
     place, slots = job.at("spec", "slotsPerWorker"), _slots(job)
     devices = template.requested(GPU)
     if devices:

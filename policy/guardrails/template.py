@@ -30,10 +30,17 @@ class PodTemplate:
 
     spec: Node
     replicas: int
+    metadata: Node
+    """Of the template, or of the pod itself."""
 
     def containers(self) -> Iterator[Node]:
         """The pod's ordinary containers."""
         return self.spec.at("containers").elements()
+
+    def all_containers(self) -> Iterator[Node]:
+        """Init containers, then the ordinary ones."""
+        yield from self.spec.at("initContainers").elements()
+        yield from self.containers()
 
     def requested(self, resource: str, kind: str = "limits") -> int:
         """Sum of an extended resource over the containers; 0 where none asks for it."""
@@ -48,7 +55,7 @@ def pod_templates(resource: Resource) -> Iterator[PodTemplate]:
     """Every pod template of a resource of one of `POD_TYPES`."""
     spec = resource.at("spec")
     if resource.type == POD:
-        yield PodTemplate(spec, 1)
+        yield PodTemplate(spec, 1, resource.at("metadata"))
     elif resource.type == CRON_JOB:
         yield _template(spec.at("jobTemplate", "spec"), "parallelism")
     elif resource.type == JOB:
@@ -70,4 +77,5 @@ def pod_templates(resource: Resource) -> Iterator[PodTemplate]:
 
 def _template(owner: Node, count_key: str) -> PodTemplate:
     replicas = owner.at(count_key).integer()
-    return PodTemplate(owner.at("template", "spec"), 1 if replicas is None else replicas)
+    template = owner.at("template")
+    return PodTemplate(template.at("spec"), 1 if replicas is None else replicas, template.at("metadata"))

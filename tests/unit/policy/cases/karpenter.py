@@ -1,55 +1,350 @@
-"""Karpenter pools and classes."""
+"""Karpenter: pools, classes, lifetimes, and pods on their pools."""
 
+import base64
+from typing import Any
+
+from guardrails import tokens
 from tests.unit.policy import builders as b
+from tests.unit.policy.analyzer import Thing
 from tests.unit.policy.case import invalid, valid
 
 REQUIREMENTS = "spec/template/spec/requirements"
+BUDGETS = "spec/disruption/budgets"
 BUDGET = "spec/disruption/budgets/0"
 TERMS = "spec/amiSelectorTerms"
+EXPIRE = "spec/template/spec/expireAfter"
+GRACE = "spec/template/spec/terminationGracePeriod"
+TAINTS = "spec/template/spec/taints"
+POLICY = "spec/disruption/consolidationPolicy"
+KINDS = f"{REQUIREMENTS}/2/values"
 
-CASES = (
+
+def old(version: str, kind: str) -> Thing:
+    return Thing(type=f"kubernetes:{version}:{kind}", name="old", properties={"metadata": {"name": "old"}, "spec": {"role": "x"}})
+
+
+def require(key: str, operator: str, *values: Any, **more: Any) -> dict[str, Any]:
+    return {"key": key, "operator": operator, "values": list(values), **more}
+
+
+def adds(*requirements: dict[str, Any]) -> Thing:
+    plain = b.node_pool().properties["spec"]["template"]["spec"]["requirements"]
+    return b.node_pool({REQUIREMENTS: [*plain, *requirements]})
+
+
+def budgets(*members: dict[str, Any], policy: str = "WhenEmpty") -> Thing:
+    return b.node_pool({BUDGETS: list(members), POLICY: policy})
+
+
+ZERO = {"nodes": "0"}
+DAY = {"schedule": "0 8 * * *", "duration": "12h"}
+NIGHT = {"schedule": "0 20 * * *", "duration": "12h"}
+
+POOLS = (
+    valid("KRP01", b.node_pool()),
+    valid("KRP01", b.node_class()),
+    valid("KRP01", b.cpu_pool()),
+    valid("KRP01", Thing(type="kubernetes:karpenter.sh/v1:NodeClaim", name="claim", properties={"metadata": {"name": "claim"}})),
+    valid("KRP01", old("karpenter.sh/v2", "NodePool"), edge=True),
+    invalid("KRP01", old("karpenter.sh/v1beta1", "NodePool"), says="is karpenter.sh/v1beta1 NodePool; allowed: karpenter.sh/v1 NodePool"),
+    invalid("KRP01", old("karpenter.sh/v1alpha5", "Provisioner"), says="v1alpha5 Provisioner"),
+    invalid("KRP01", old("karpenter.k8s.aws/v1alpha1", "AWSNodeTemplate"), says="allowed: karpenter.k8s.aws/v1 EC2NodeClass"),
+    invalid("KRP01", old("karpenter.k8s.aws/v1beta1", "EC2NodeClass"), says="v1beta1 EC2NodeClass"),
+    invalid("KRP01", old("karpenter.sh/v1beta1", "NodeClaim"), says="karpenter.sh/v1 NodeClaim"),
     valid("KRP02", b.node_pool()),
-    valid("KRP02", b.cpu_pool({"spec/disruption/consolidationPolicy": "WhenEmptyOrUnderutilized"})),
+    valid("KRP02", b.cpu_pool({POLICY: "WhenEmptyOrUnderutilized"})),
     valid("KRP02", b.node_pool({"spec/disruption/consolidateAfter": "Never"})),
-    valid("KRP02", b.cpu_pool({"spec/disruption/consolidationPolicy": "Balanced"})),
-    invalid(
-        "KRP02",
-        b.node_pool({"spec/disruption/consolidationPolicy": "WhenUnderutilized"}),
-        says="WhenEmpty, WhenEmptyOrUnderutilized, Balanced",
-    ),
-    invalid(
-        "KRP02",
-        b.node_pool({"spec/disruption/consolidationPolicy": "WhenEmptyOrUnderutilized"}),
-        says="WhenEmpty on a pool of accelerators",
-    ),
+    valid("KRP02", b.cpu_pool({POLICY: "Balanced"})),
+    valid("KRP02", b.node_pool({"spec/disruption/consolidateAfter": "0s"}), edge=True),
+    valid("KRP02", b.node_pool({"spec/disruption/consolidateAfter": "1h30m15s"}), edge=True),
+    invalid("KRP02", b.node_pool({POLICY: "WhenUnderutilized"}), says="WhenEmpty, WhenEmptyOrUnderutilized, Balanced"),
+    invalid("KRP02", b.node_pool({POLICY: "WhenEmptyOrUnderutilized"}), says="WhenEmpty on a pool of accelerators"),
     invalid("KRP02", b.node_pool({"spec/disruption": b.DELETE}), says="unset (Karpenter then uses WhenEmptyOrUnderutilized)"),
     invalid("KRP02", b.cpu_pool({"spec/disruption/consolidateAfter": "10 minutes"}), says="consolidateAfter is 10 minutes"),
+    invalid("KRP02", b.cpu_pool({"spec/disruption/consolidateAfter": "1d"}), says="consolidateAfter is 1d", edge=True),
     valid("KRP03", b.node_pool({BUDGET: {"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h"}})),
-    valid("KRP03", b.node_pool({BUDGET: {"nodes": "100%"}})),
+    valid("KRP03", b.node_pool({BUDGET: {"nodes": "99%"}})),
     valid("KRP03", b.node_pool({BUDGET: {"nodes": 3}})),
-    valid("KRP03", b.node_pool({"spec/disruption/budgets": b.DELETE})),
+    valid("KRP03", b.node_pool({BUDGETS: b.DELETE})),
+    valid("KRP03", b.node_pool({BUDGET: {"nodes": "100%"}}), edge=True),
+    valid("KRP03", b.node_pool({BUDGETS: [{"nodes": "1"}] * 50}), edge=True),
+    valid("KRP03", b.node_pool({BUDGET: {"nodes": "0", "schedule": "@daily", "duration": "1h30m0s"}}), edge=True),
     invalid("KRP03", b.node_pool({f"{BUDGET}/schedule": "@daily"}), says="budgets[0].duration is unset"),
     invalid("KRP03", b.node_pool({f"{BUDGET}/duration": "8h"}), says="budgets[0].schedule is unset"),
     invalid("KRP03", b.node_pool({f"{BUDGET}/nodes": "150%"}), says="150%"),
+    invalid("KRP03", b.node_pool({f"{BUDGET}/nodes": "101%"}), says="101%", edge=True),
     invalid("KRP03", b.node_pool({BUDGET: {"nodes": "0", "schedule": "@daily", "duration": "90s"}}), says="hours and minutes only"),
+    invalid("KRP03", b.node_pool({BUDGET: {"nodes": "0", "schedule": "@daily", "duration": "1h1h"}}), says="1h1h", edge=True),
     invalid("KRP03", b.node_pool({f"{BUDGET}/reasons": ["Consolidated"]}), says="Underutilized, Empty, Drifted"),
-    invalid("KRP03", b.node_pool({"spec/disruption/budgets": [{"nodes": "1"}] * 51}), says="51 budgets"),
-    valid("KRP04", b.node_pool()),
-    valid("KRP04", b.cpu_pool({"spec/template/spec/expireAfter": "720h"})),
-    valid("KRP04", b.cpu_pool({f"{REQUIREMENTS}/0": {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot"]}})),
-    invalid("KRP04", b.node_pool({"spec/template/spec/expireAfter": b.DELETE}), says="unset (Karpenter then uses 720h)"),
-    invalid("KRP04", b.node_pool({"spec/template/spec/expireAfter": "24h"}), says="expireAfter is 24h; allowed: Never"),
-    invalid("KRP04", b.node_pool({f"{REQUIREMENTS}/2/values": ["spot", "on-demand"]}), says="spot"),
+    invalid("KRP03", b.node_pool({BUDGETS: [{"nodes": "1"}] * 51}), says="51 budgets", edge=True),
+    invalid("KRP03", b.node_pool({BUDGET: {"nodes": "0", "schedule": "0 25 * * *", "duration": "1h"}}), says="hour between 0 and 23"),
+    valid("KRP08", b.node_pool()),
+    valid("KRP08", b.cpu_pool({"spec/limits": b.DELETE})),
+    valid("KRP08", b.node_pool({"spec/limits": {"cpu": "768"}})),
+    valid("KRP08", b.node_pool({"spec/limits": {"nodes": 4}})),
+    valid("KRP08", b.node_pool({"spec/replicas": 4, "spec/limits": {"nodes": 4}}), edge=True),
+    valid("KRP08", b.node_pool({"spec/replicas": 4, "spec/limits": b.DELETE}), edge=True),
+    invalid("KRP08", b.node_pool({"spec/limits": b.DELETE}), says="spec.limits is unset"),
+    invalid("KRP08", b.node_pool({"spec/limits": {}}), says="each with a number", edge=True),
+    invalid("KRP08", b.node_pool({"spec/limits": {"memory": "1000Gi"}}), says="spec.limits is {memory: 1000Gi}"),
+    invalid("KRP08", b.node_pool({"spec/replicas": 4}), says="only nodes, because replicas"),
+    invalid("KRP08", b.node_pool({"spec/replicas": 4, "spec/limits": b.DELETE, "spec/weight": 10}), says="spec.weight is 10"),
+    invalid("KRP08", b.cpu_pool({"spec/replicas": 0, "spec/limits": {"cpu": 8}}), says="spec.limits.cpu is 8", edge=True),
+    valid("KRP09", b.node_pool()),
+    valid("KRP09", adds(require("karpenter.k8s.aws/instance-gpu-count", "Gte", "8"))),
+    valid("KRP09", adds(require("company.example/team", "Exists"))),
+    valid("KRP09", adds(require("kubernetes.io/arch", "In", "amd64", "arm64", minValues=2)), edge=True),
+    valid("KRP09", adds(require("karpenter.k8s.aws/instance-gpu-count", "Gt", "0")), edge=True),
+    valid("KRP09", b.node_pool({f"{REQUIREMENTS}/1/values": ["us-west-2-lax-1a"]}), edge=True),
+    valid("KRP09", b.node_pool({KINDS: ["reserved", "on-demand", "spot"]})),
+    invalid("KRP09", b.node_pool({KINDS: ["ondemand"]}), says="is ondemand; allowed: reserved, on-demand, spot"),
+    invalid("KRP09", b.node_pool({KINDS: ["on-demand", "Spot"]}), says="values[1] is Spot", edge=True),
+    invalid("KRP09", b.node_pool({f"{REQUIREMENTS}/1/values": []}), says="at least one value with In", edge=True),
+    invalid("KRP09", b.node_pool({f"{REQUIREMENTS}/1/operator": "in"}), says="operator is in; allowed: In, NotIn"),
+    invalid("KRP09", b.node_pool({f"{REQUIREMENTS}/1/values": ["use1-az1"]}), says="the name of a zone"),
+    invalid("KRP09", b.node_pool({f"{REQUIREMENTS}/0/values": ["p5"]}), says="the name of an instance type"),
+    invalid("KRP09", adds(require("karpenter.k8s.aws/instance-gpu-count", "Gt", "4", "8")), says="one whole number from 0 with Gt"),
+    invalid("KRP09", adds(require("karpenter.k8s.aws/instance-gpu-count", "Lt", "-1")), says="with Lt", edge=True),
+    invalid("KRP09", adds(require("kubernetes.io/arch", "In", "amd64", minValues=2)), says="at most 1, the number of values", edge=True),
+    invalid("KRP09", adds(require("kubernetes.io/arch", "In", "amd64", minValues=0)), says="1 to 50", edge=True),
+    invalid("KRP09", adds(require("kubernetes.io/hostname", "Exists")), says="Karpenter sets this one"),
+    invalid("KRP09", adds(require("karpenter.k8s.aws/instance-gpus", "Exists")), says="a key that Karpenter knows"),
+    invalid("KRP09", adds(require("topology.ebs.csi.aws.com/zone", "In", "us-east-1a")), says="no other key pins a zone"),
     invalid(
-        "KRP04", b.cpu_pool({"spec/limits": {"nvidia.com/gpu": 8}, "spec/template/spec/expireAfter": "720h"}), says="expireAfter is 720h"
+        "KRP09", b.node_pool({"spec/template/metadata/labels": {"topology.ebs.csi.aws.com/zone": "us-east-1a"}}), says="no other key pins"
     ),
-    valid("KRP06", b.node_class()),
-    valid("KRP06", b.node_class({TERMS: [{"id": "ami-0123456789abcdef0"}], "spec/amiFamily": "AL2023"})),
-    valid("KRP06", b.node_class({TERMS: [{"alias": "bottlerocket@v1.40.0"}]})),
-    invalid("KRP06", b.node_class({TERMS: []}), says="amiSelectorTerms is empty"),
-    invalid("KRP06", b.node_class({TERMS: [{"alias": "al2023@latest"}]}), says="al2023@latest"),
-    invalid("KRP06", b.node_class({TERMS: [{"alias": "al2@v20260101"}]}), says="Amazon Linux 2 ends"),
-    invalid("KRP06", b.node_class({TERMS: [{"alias": "al2023@v20261120"}, {"id": "ami-1"}]}), says="an alias alone"),
-    invalid("KRP06", b.node_class({TERMS: b.DELETE, "spec/amiFamily": "AL2"}), says="at least one term"),
-    invalid("KRP06", b.node_class({TERMS: [{"id": "ami-1"}]}), says="amiFamily is unset"),
+    invalid("KRP09", b.node_pool({"spec/template/metadata/labels": {"karpenter.sh/team": "x"}}), says="a label karpenter.sh/team"),
+    invalid("KRP09", adds(*(require(f"example.com/{n}", "Exists") for n in range(98))), says="101 requirements", edge=True),
+    valid("KRP15", b.node_pool()),
+    valid("KRP15", budgets(ZERO)),
+    valid("KRP15", b.node_pool({BUDGETS: b.DELETE})),
+    valid("KRP15", budgets({**ZERO, **DAY}, {**ZERO, **NIGHT})),
+    valid("KRP15", budgets({**ZERO, "schedule": "@daily", "duration": "24h"}), edge=True),
+    valid("KRP15", budgets({**ZERO, "reasons": ["Drifted"]}, {"nodes": "20%", "reasons": ["Empty"], **DAY}, {"nodes": "1", **NIGHT})),
+    valid("KRP15", b.cpu_pool({BUDGETS: [{**ZERO, **DAY}]})),
+    valid("KRP15", budgets({**ZERO, "reasons": ["Underutilized", "Drifted"]}, policy="WhenEmptyOrUnderutilized")),
+    invalid("KRP15", budgets({**ZERO, **DAY}), says="without a limit for Drifted: daily 20:00-08:00 UTC"),
+    invalid("KRP15", budgets(), says="without a limit for Drifted: every hour of the week", edge=True),
+    invalid("KRP15", budgets({**ZERO, "schedule": "@daily", "duration": "23h59m"}), says="daily 23:59-00:00 UTC", edge=True),
+    invalid("KRP15", budgets({**ZERO, "schedule": "0 0 * * sat", "duration": "48h"}), says="Mon 00:00-Sat 00:00 UTC"),
+    invalid("KRP15", budgets({**ZERO, "reasons": ["Drifted"]}, policy="WhenEmptyOrUnderutilized"), says="for Underutilized: every hour"),
+    # Empty was meant to be allowed by day, underutilization never: the budgets leave the second open by day.
+    invalid(
+        "KRP15",
+        budgets(
+            {"nodes": "20%", "reasons": ["Empty"], "schedule": "0 6 * * *", "duration": "20h"},
+            {"nodes": "20%", "reasons": ["Underutilized", "Empty"], "schedule": "0 2 * * *", "duration": "4h"},
+            policy="WhenEmptyOrUnderutilized",
+        ),
+        says="without a limit for Underutilized: daily 06:00-02:00 UTC",
+    ),
+    invalid(
+        "KRP15",
+        budgets({**ZERO, "reasons": ["Drifted"]}, {"nodes": "20%", "reasons": ["Empty"], **DAY}),
+        says="without a limit for Empty: daily 20:00-08:00 UTC",
+    ),
 )
+
+
+def pod(changes: dict[str, Any] | None = None, *, name: str = "trainer", annotations: dict[str, str] | None = None) -> Thing:
+    spec = {
+        "nodeSelector": {"node.kubernetes.io/instance-type": "p5.48xlarge"},
+        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+        "containers": [{"name": "trainer", "resources": {"limits": {"nvidia.com/gpu": 8}, "requests": {"nvidia.com/gpu": 8}}}],
+    }
+    properties = {"metadata": {"name": name, "annotations": annotations or {}}, "spec": spec}
+    return Thing(type=tokens.POD, name=name, properties=b.changed(properties, changes or {}))
+
+
+def gang(grace: Any = None, replicas: int = 4) -> Thing:
+    template = dict(pod().properties["spec"])
+    if grace is not None:
+        template["terminationGracePeriodSeconds"] = grace
+    spec = {"minAvailable": replicas, "tasks": [{"name": "worker", "replicas": replicas, "template": {"spec": template}}]}
+    return Thing(type=tokens.VOLCANO_JOB, name="pretrain", properties={"metadata": {"name": "pretrain"}, "spec": spec})
+
+
+def chart(version: Any, values: dict[str, Any] | None = None, name: str = "karpenter") -> Thing:
+    properties = {"chart": f"oci://public.ecr.aws/karpenter/{name}", "version": version, "values": values or {}}
+    return Thing(type=tokens.RELEASE, name=name, properties=properties)
+
+
+PROTECTED = {"karpenter.sh/do-not-disrupt": "true"}
+SPOT = {KINDS: ["spot"], BUDGETS: [{"nodes": "1"}]}
+QUEUE = {"settings": {"interruptionQueue": "karpenter"}}
+
+LIFETIMES = (
+    valid("KRP04", b.node_pool()),
+    valid("KRP04", b.cpu_pool({EXPIRE: "720h"})),
+    valid("KRP04", b.cpu_pool({BUDGETS: [{"nodes": "1"}], EXPIRE: "24h"})),
+    valid("KRP04", b.cpu_pool({f"{REQUIREMENTS}/0": require("karpenter.sh/capacity-type", "In", "spot")})),
+    valid("KRP04", b.cpu_pool({BUDGETS: [{**ZERO, **DAY}], EXPIRE: "720h"}), edge=True),
+    valid("KRP04", b.node_pool({KINDS: ["spot"], BUDGETS: [{"nodes": "1"}]}), edge=True),
+    invalid("KRP04", b.node_pool({EXPIRE: b.DELETE}), says="unset (Karpenter then uses 720h)"),
+    invalid("KRP04", b.node_pool({EXPIRE: "24h"}), says="expireAfter is 24h; allowed: Never"),
+    invalid("KRP04", b.node_pool({EXPIRE: "never"}), says="expireAfter is never", edge=True),
+    invalid("KRP04", b.node_pool({KINDS: ["spot", "on-demand"]}), says="capacity type spot, on-demand"),
+    invalid("KRP04", b.cpu_pool({"spec/limits": {"nvidia.com/gpu": 8}, EXPIRE: "720h"}), says="expireAfter is 720h"),
+    invalid("KRP04", b.cpu_pool({BUDGETS: [ZERO], EXPIRE: "720h"}), says="which does not stop expiry"),
+    valid("KRP05", b.node_pool()),
+    valid("KRP05", b.node_pool({GRACE: "1h"}), pod({"spec/terminationGracePeriodSeconds": 600})),
+    valid("KRP05", b.node_pool({GRACE: "600s"}), pod({"spec/terminationGracePeriodSeconds": 600}, annotations=PROTECTED), edge=True),
+    valid("KRP05", b.node_pool({GRACE: "120s", EXPIRE: "24h"}), edge=True),
+    valid("KRP05", b.node_pool(), pod()),
+    valid("KRP05", b.cpu_pool({GRACE: "30s"})),
+    invalid("KRP05", b.node_pool({EXPIRE: "24h"}), says="terminationGracePeriod is unset"),
+    invalid("KRP05", b.node_pool({EXPIRE: b.DELETE}), says="for ever, half drained"),
+    invalid("KRP05", b.node_pool(), pod(annotations=PROTECTED), says="because pods of trainer carry karpenter.sh/do-not-disrupt"),
+    invalid("KRP05", b.node_pool({GRACE: "5m"}), pod({"spec/terminationGracePeriodSeconds": 3600}), says="is 5m; allowed: 3600s or more"),
+    invalid("KRP05", b.node_pool({GRACE: "119s"}), says="120s or more", edge=True),
+    invalid("KRP05", b.node_pool({GRACE: "599s"}), pod({"spec/terminationGracePeriodSeconds": 600}), says="600s or more", edge=True),
+    invalid("KRP05", b.node_pool({GRACE: "2 hours"}), says="a duration such as 30m"),
+    valid("KRP10", b.node_pool(), gang()),
+    valid("KRP10", b.node_pool(SPOT), gang(100)),
+    valid("KRP10", b.node_pool(SPOT), gang(120), edge=True),
+    valid("KRP10", b.node_pool({KINDS: ["spot"]})),
+    valid("KRP10", b.cpu_pool({f"{REQUIREMENTS}/0": require("karpenter.sh/capacity-type", "In", "spot")}), chart("1.14.1", QUEUE)),
+    valid("KRP10", b.node_pool({KINDS: ["on-demand"]}), chart("1.14.1"), gang()),
+    invalid("KRP10", b.node_pool(SPOT), gang(), says="pretrain has a grace of 30 (the default) s"),
+    invalid("KRP10", b.node_pool(SPOT), gang(600), says="a grace of 600 s"),
+    invalid("KRP10", b.node_pool(SPOT), gang(121), says="a grace of 121 s", edge=True),
+    invalid("KRP10", b.node_pool(SPOT), gang(30), says="a grace of 30 s", edge=True),
+    invalid("KRP10", b.node_pool({KINDS: ["spot", "on-demand"]}), gang(600), says="no spot, which Karpenter takes before on-demand"),
+    invalid("KRP10", b.node_pool(), chart("1.14.1"), says="settings.interruptionQueue is unset"),
+)
+
+
+def node_class(changes: dict[str, Any] | None = None) -> Thing:
+    terms = {
+        "spec/subnetSelectorTerms": [{"id": "subnet-0123456789abcdef0"}],
+        "spec/securityGroupSelectorTerms": [{"id": "sg-0123456789abcdef0"}],
+    }
+    return b.node_class({**terms, **(changes or {})})
+
+
+def template(script: str) -> Thing:
+    data = base64.b64encode(script.encode()).decode()
+    return Thing(type=tokens.LAUNCH_TEMPLATE, name="template", properties={"userData": data})
+
+
+def cluster(version: Any) -> Thing:
+    return Thing(type=tokens.CLUSTER, name="cluster", properties={"version": version})
+
+
+EFA_ONLY = [
+    {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"},
+    {"networkCardIndex": 0, "deviceIndex": 1, "interfaceType": "efa-only"},
+]
+DISKS = "spec/blockDeviceMappings"
+SCRATCH = "spec/containers/0/resources/requests/ephemeral-storage"
+
+CLASSES = (
+    valid("KRP06", node_class()),
+    valid("KRP06", node_class({TERMS: [{"id": "ami-0123456789abcdef0"}], "spec/amiFamily": "AL2023"})),
+    valid("KRP06", node_class({TERMS: [{"alias": "bottlerocket@v1.40.0"}]})),
+    valid("KRP06", node_class({TERMS: [{"id": "ami-1"}, {"id": "ami-2"}], "spec/amiFamily": "AL2023"})),
+    valid("KRP06", node_class({TERMS: [{"alias": "windows2022@latest"}]}), edge=True),
+    valid("KRP06", node_class({"spec/amiFamily": "Custom"}), edge=True),
+    invalid("KRP06", node_class({TERMS: []}), says="amiSelectorTerms is empty"),
+    invalid("KRP06", node_class({TERMS: [{"alias": "al2023@latest"}]}), says="al2023@latest"),
+    invalid("KRP06", node_class({TERMS: [{"alias": "al2023"}]}), says="family@version", edge=True),
+    invalid("KRP06", node_class({TERMS: [{"alias": "al2@v20260101"}]}), says="Amazon Linux 2 ends"),
+    invalid("KRP06", node_class({TERMS: [{"alias": "ubuntu@v1"}]}), says="ubuntu@v1"),
+    invalid("KRP06", node_class({TERMS: [{"alias": "al2023@v20261120"}, {"id": "ami-1"}]}), says="an alias alone"),
+    invalid("KRP06", node_class({TERMS: b.DELETE, "spec/amiFamily": "AL2"}), says="at least one term"),
+    invalid("KRP06", node_class({TERMS: [{"id": "ami-1"}]}), says="amiFamily is unset"),
+    invalid("KRP06", node_class({TERMS: [{"id": "ami-1", "name": "x"}], "spec/amiFamily": "AL2023"}), says="id beside name"),
+    invalid("KRP06", node_class({TERMS: [{"owner": "self"}], "spec/amiFamily": "AL2023"}), says="an id, alias, name, tags"),
+    invalid("KRP06", node_class({"spec/amiFamily": "Bottlerocket"}), says="AL2023, Custom or unset beside alias"),
+    valid("KRP07", node_class()),
+    valid("KRP07", node_class({"spec/role": b.DELETE, "spec/instanceProfile": "profile"})),
+    valid("KRP07", node_class({"spec/subnetSelectorTerms": [{"tags": {"team": "ml"}}], "spec/tags": {"team": "ml"}})),
+    valid("KRP07", node_class({DISKS: [{"ebs": {"volumeSize": "200Gi", "volumeType": "gp3"}}]})),
+    valid("KRP07", node_class({DISKS: [{"ebs": {"snapshotID": "snap-1"}, "rootVolume": True}]}), edge=True),
+    valid("KRP07", node_class({"spec/securityGroupSelectorTerms": [{"id": f"sg-{n}"} for n in range(30)]}), edge=True),
+    invalid("KRP07", node_class({"spec/instanceProfile": "profile"}), says="both role and instanceProfile"),
+    invalid("KRP07", node_class({"spec/role": b.DELETE}), says="without role and instanceProfile"),
+    invalid("KRP07", node_class({"spec/subnetSelectorTerms": []}), says="subnetSelectorTerms is 0 terms", edge=True),
+    invalid("KRP07", node_class({"spec/securityGroupSelectorTerms": b.DELETE}), says="securityGroupSelectorTerms is 0 terms"),
+    invalid("KRP07", node_class({"spec/securityGroupSelectorTerms": [{"id": f"sg-{n}"} for n in range(31)]}), says="31 terms", edge=True),
+    invalid("KRP07", node_class({"spec/subnetSelectorTerms": [{"id": "subnet-1", "tags": {"a": "b"}}]}), says="id beside tags"),
+    invalid("KRP07", node_class({"spec/subnetSelectorTerms": [{}]}), says="one of id, tags"),
+    invalid("KRP07", node_class({"spec/tags": {"kubernetes.io/cluster/x": "owned"}}), says="a tag kubernetes.io/cluster/x"),
+    invalid("KRP07", node_class({"spec/tags": {"karpenter.sh/nodepool": "x"}}), says="Karpenter sets this one"),
+    invalid("KRP07", node_class({DISKS: [{"ebs": {"volumeType": "gp3"}}]}), says="a size such as 200Gi"),
+    invalid("KRP07", node_class({DISKS: [{"rootVolume": True}, {"rootVolume": True}]}), says="2 root volumes"),
+    valid("KRP12", node_class()),
+    valid("KRP12", node_class({"spec/userData": "#!/bin/sh\nsysctl -w vm.max_map_count=262144\n"})),
+    valid("KRP12", template("#!/bin/sh\ncurl -O https://example.com/aws-efa-installer-1.43.2.tar.gz\n")),
+    valid("KRP12", Thing(type=tokens.LAUNCH_TEMPLATE, name="template", properties={})),
+    valid("KRP12", node_class({"spec/userData": "curl https://example.com/greatestlatests/tool.sh -o tool.sh"}), edge=True),
+    invalid("KRP12", node_class({"spec/userData": "curl -O https://example.com/aws-efa-installer-latest.tar.gz"}), says="installer-latest"),
+    invalid("KRP12", template("#!/bin/sh\nwget https://example.com/releases/latest/download/tool\n"), says="pinned releases"),
+    invalid("KRP12", template("#!/bin/sh\ncurl -sL https://example.com/install.sh | sudo bash\n"), says="curl -sL"),
+    invalid("KRP12", node_class({"spec/userData": "git clone x; curl https://raw.example/org/repo/main/setup.sh"}), says="/main/setup.sh"),
+    invalid("KRP12", node_class({"spec/userData": "nvidia-smi -ac 1593,1410"}), says="no fixed clocks"),
+    valid("KRP13", node_class({"spec/placementGroupSelector": {"name": "p5"}}), chart("1.14.1")),
+    valid("KRP13", node_class({"spec/networkInterfaces": EFA_ONLY}), chart("1.11.0"), edge=True),
+    valid("KRP13", node_class(), chart("1.8.2")),
+    valid("KRP13", chart("1.13.0"), cluster("1.36"), edge=True),
+    valid("KRP13", node_class({"spec/placementGroupSelector": {"id": "pg-1"}})),
+    valid("KRP13", b.cpu_pool({POLICY: "Balanced"}), chart("1.14.0"), edge=True),
+    invalid("KRP13", node_class({"spec/placementGroupSelector": {"name": "p5"}}), chart("1.8.2"), says="Karpenter 1.8.2 does not know"),
+    invalid("KRP13", node_class({"spec/networkInterfaces": EFA_ONLY}), chart("1.10.9"), says="1.11 or later", edge=True),
+    invalid("KRP13", node_class({"spec/networkInterfaces": EFA_ONLY}), chart("1.10.0", name="karpenter-crd"), says="karpenter-crd"),
+    invalid("KRP13", b.cpu_pool({POLICY: "Balanced"}), chart("1.13.4"), says="1.14 or later for Balanced", edge=True),
+    valid("KRP13", chart("1.9.0"), cluster("1.35")),
+    invalid("KRP13", chart("1.12.3"), cluster("1.36"), says="1.13 or later for Kubernetes 1.36", edge=True),
+    invalid("KRP13", chart("v1.5.0"), cluster("1.34"), says="1.6 or later for Kubernetes 1.34"),
+    invalid("KRP13", node_class({"spec/placementGroupSelector": {"name": "p5", "id": "pg-1"}}), says="exactly one of name and id"),
+    valid("KRP14", node_class()),
+    valid("KRP14", node_class({"spec/instanceStorePolicy": "RAID0"})),
+    valid("KRP14", node_class({"spec/subnetSelectorTerms": [{"tags": {"team": "cafeteria"}}]}), edge=True),
+    valid("KRP14", node_class({"spec/subnetSelectorTerms": [{"tags": {"efa": "true"}}], "spec/networkInterfaces": EFA_ONLY})),
+    valid("KRP14", node_class({DISKS: [{"ebs": {"volumeSize": "200Gi"}}]}), b.node_pool(), pod({SCRATCH: "200Gi"}), edge=True),
+    valid("KRP14", node_class({"spec/instanceStorePolicy": "RAID0"}), b.node_pool(), pod({SCRATCH: "2Ti"})),
+    invalid("KRP14", node_class({"spec/subnetSelectorTerms": [{"tags": {"efa-enabled": "true"}}]}), says="a tag attaches nothing"),
+    invalid("KRP14", node_class({"spec/subnetSelectorTerms": [{"tags": {"network": "efa"}}]}), says="network: efa"),
+    invalid("KRP14", node_class({"metadata/name": "p5-efa", "spec/instanceStorePolicy": "RAID0"}), says="RAID0 only joins the local disks"),
+    invalid("KRP14", node_class(), b.node_pool(), pod({SCRATCH: "21Gi"}), says="a root volume of 20 GiB", edge=True),
+    invalid(
+        "KRP14",
+        node_class({DISKS: [{"ebs": {"volumeSize": "200Gi"}}]}),
+        b.node_pool(),
+        pod({SCRATCH: "500Gi"}),
+        says="ask for 500 GiB of ephemeral storage",
+    ),
+)
+
+SELECTOR, TOLERATIONS = "spec/nodeSelector", "spec/tolerations"
+AFFINITY = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchExpressions": [require("node.kubernetes.io/instance-type", "In", "p5.48xlarge")]}]
+        }
+    }
+}
+
+PLACES = (
+    valid("KRP11", b.node_pool(), pod()),
+    valid("KRP11", b.node_pool(), b.cpu_pool()),
+    valid("KRP11", b.node_pool(), pod({SELECTOR: b.DELETE, "spec/affinity": AFFINITY})),
+    valid("KRP11", pod()),
+    valid("KRP11", b.node_pool(), pod({TOLERATIONS: [{"operator": "Exists"}]}), edge=True),
+    valid("KRP11", b.node_pool(), pod({SELECTOR: {"karpenter.sh/nodepool": "p5"}})),
+    valid("KRP11", b.node_pool({TAINTS: [{"key": "nvidia.com/gpu", "effect": "PreferNoSchedule"}, {"key": "x", "effect": "NoExecute"}]})),
+    invalid("KRP11", b.node_pool(), pod({SELECTOR: b.DELETE}), says="nodeSelector is unset, with tolerations"),
+    invalid("KRP11", pod({SELECTOR: {}, TOLERATIONS: b.DELETE}), says="nodeSelector is unset; allowed: a selector", edge=True),
+    invalid("KRP11", b.node_pool(), pod({TOLERATIONS: b.DELETE}), says="a toleration of nvidia.com/gpu:NoSchedule, the taint of p5"),
+    invalid("KRP11", b.node_pool(), pod({f"{TOLERATIONS}/0/key": "amd.com/gpu"}), says="the taint of p5"),
+    invalid("KRP11", b.node_pool(), pod({f"{TOLERATIONS}/0/effect": "NoExecute"}), says="the taint of p5", edge=True),
+    invalid("KRP11", b.node_pool({TAINTS: []}), says="taints is []"),
+    invalid("KRP11", b.node_pool({f"{TAINTS}/0/effect": "PreferNoSchedule"}), says="fill the accelerators' nodes", edge=True),
+    invalid(
+        "KRP11",
+        b.cpu_pool({TAINTS: [{"key": "ebs.csi.aws.com/agent-not-ready", "effect": "NoExecute"}]}),
+        says="under startupTaints",
+    ),
+)
+
+CASES = (*POOLS, *LIFETIMES, *CLASSES, *PLACES)

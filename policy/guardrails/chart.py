@@ -1,0 +1,47 @@
+"""Helm charts of a program, whichever resource installs them."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from guardrails.node import Node
+from guardrails.program import Program
+from guardrails.rule import Resource
+from guardrails.tokens import RELEASE
+
+CHART_TYPES = frozenset({RELEASE, "kubernetes:helm.sh/v3:Chart", "kubernetes:helm.sh/v4:Chart"})
+_RELEASE = re.compile(r"v?(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?(?:[-+].*)?")
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One chart that the program installs."""
+
+    resource: Resource
+    name: str
+    """Last part of the chart's name or address."""
+
+    @property
+    def version(self) -> Node:
+        """The chart's version."""
+        return self.resource.at("version")
+
+    @property
+    def values(self) -> Node:
+        """The values it is given."""
+        return self.resource.at("values")
+
+
+def charts(program: Program, *names: str) -> Iterator[Chart]:
+    """The charts called one of `names` (all, where none is given)."""
+    for resource in program.of(*sorted(CHART_TYPES)):
+        name = resource.at("chart").text().rstrip("/").rpartition("/")[2]
+        name = re.sub(r"-[0-9][^/]*\.tgz$", "", name)
+        if not names or name in names:
+            yield Chart(resource, name)
+
+
+def version(text: str) -> tuple[int, int, int] | None:
+    """A version such as 1.14.1, v1.36 or 1.5.0-rc1 as numbers; None where it is none (a range, latest)."""
+    matched = _RELEASE.fullmatch(text.strip())
+    return (int(matched[1]), int(matched[2] or 0), int(matched[3] or 0)) if matched else None

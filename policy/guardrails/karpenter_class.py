@@ -1,0 +1,313 @@
+"""EC2NodeClasses: one pinned image, one identity, disks, and fields that the installed Karpenter knows."""
+
+import base64
+import binascii
+import re
+
+from guardrails.facts import load
+from guardrails.node import Node
+from guardrails.placing import users_of
+from guardrails.program import Program
+from guardrails.quantity import gibibytes
+from guardrails.chart import CHART_TYPES, charts, version
+from guardrails.rule import Example, Report, Resource, Rule, StackRule
+from guardrails.template import POD_TYPES
+from guardrails.tokens import CLUSTER, LAUNCH_TEMPLATE, NODE_CLASS, NODE_POOL
+
+_NODE_CLASS = frozenset({NODE_CLASS})
+_ALIAS = re.compile(r"(al2|al2023|bottlerocket|windows2019|windows2022|windows2025)@(\S+)")
+_FAMILIES = {"al2": "AL2", "al2023": "AL2023", "bottlerocket": "Bottlerocket"}
+_MOST_TERMS = 30
+_TERM_KEYS = {
+    "amiSelectorTerms": ("id", "name", "tags", "alias", "ssmParameter", "owner"),
+    "subnetSelectorTerms": ("id", "tags"),
+    "securityGroupSelectorTerms": ("id", "name", "tags"),
+}
+_RESERVED_TAGS = frozenset({"eks:eks-cluster-name", "karpenter.sh/nodepool", "karpenter.sh/nodeclaim", "karpenter.k8s.aws/ec2nodeclass"})
+_RESERVED_TAG_PREFIX = "kubernetes.io/cluster"
+_LATEST = re.compile(r"https?://\S*(?:[/_-]latest(?:[/._-]|$|\b)|/(?:main|master|HEAD)/)\S*", re.IGNORECASE)
+_PIPED = re.compile(r"(?:curl|wget)\b[^\n|]*\|\s*(?:sudo\s+)?(?:ba|z)?sh\b")
+_CLOCKS = re.compile(r"nvidia-smi\b[^\n]*(?:\s-ac\b|\s-lgc\b|--applications-clocks|--lock-gpu-clocks)")
+_EFA_WORD = re.compile(r"(?<![a-z0-9])efa(?![a-z0-9])", re.IGNORECASE)
+_DEFAULT_ROOT_GIB = 20
+
+
+def _images(resource: Resource, report: Report) -> None:
+    terms = resource.at("spec", "amiSelectorTerms")
+    members = list(terms.elements())
+    if not members:
+        report.refuse(resource, terms, allowed="at least one term, such as alias al2023@v20261120", found="empty")
+    aliased = [term.at("alias") for term in members if term.at("alias").present]
+    if aliased and len(members) > 1:
+        report.refuse(resource, terms, allowed="an alias alone", found=f"{len(members)} terms, one of them an alias")
+    if members and not aliased and not resource.at("spec", "amiFamily").present:
+        report.refuse(resource, resource.at("spec", "amiFamily"), allowed="set, because no term is an alias")
+    for term in members:
+        with report.part():
+            _image_term(resource, term, report)
+
+
+def _image_term(resource: Resource, term: Node, report: Report) -> None:
+    given = [key for key in _TERM_KEYS["amiSelectorTerms"] if term.at(key).present]
+    if not set(given) - {"owner"}:
+        report.refuse(resource, term, allowed="an id, alias, name, tags or ssmParameter", found="empty")
+    for alone in ("id", "alias"):
+        if alone in given and len(given) > 1:
+            report.refuse(resource, term, allowed=f"{alone} alone", found=f"{alone} beside {', '.join(set(given) - {alone})}")
+    if term.at("alias").present:
+        _alias(resource, term.at("alias"), report)
+
+
+def _alias(resource: Resource, alias: Node, report: Report) -> None:
+    matched = _ALIAS.fullmatch(alias.text())
+    # Karpenter takes no release of a Windows family but the latest.
+    if not matched or (matched[2] == "latest" and not matched[1].startswith("windows")):
+        report.refuse(resource, alias, allowed="family@version with a release, such as al2023@v20261120")
+    elif matched[1] == "al2":
+        report.refuse(resource, alias, allowed="al2023 or bottlerocket (Amazon Linux 2 ends with Kubernetes 1.32)")
+    else:
+        family = resource.at("spec", "amiFamily")
+        wanted = _FAMILIES.get(matched[1], matched[1].capitalize())
+        if family.present and family.text() not in (wanted, "Custom"):
+            report.refuse(resource, family, allowed=f"{wanted}, Custom or unset beside alias {alias.text()}")
+
+
+def _identity(resource: Resource, report: Report) -> None:
+    spec = resource.at("spec")
+    with report.part():
+        role, profile = spec.at("role"), spec.at("instanceProfile")
+        if role.present == profile.present:
+            found = "both role and instanceProfile" if role.present else "without role and instanceProfile"
+            report.refuse(resource, spec, allowed="exactly one of role and instanceProfile", found=found)
+        for place in (role, profile):
+            if place.present and place.value == "":
+                report.refuse(resource, place, allowed="a name")
+    for key in ("subnetSelectorTerms", "securityGroupSelectorTerms"):
+        with report.part():
+            _terms(resource, spec.at(key), key, report)
+    with report.part():
+        for tag, place in spec.at("tags").entries():
+            if tag in _RESERVED_TAGS or tag.startswith(_RESERVED_TAG_PREFIX) or not tag:
+                report.refuse(resource, place, allowed="a tag of your own: Karpenter sets this one", found=f"a tag {tag}")
+    with report.part():
+        _disks(resource, spec.at("blockDeviceMappings"), report)
+
+
+def _terms(resource: Resource, place: Node, key: str, report: Report) -> None:
+    members = list(place.elements())
+    if not 1 <= len(members) <= _MOST_TERMS:
+        report.refuse(resource, place, allowed=f"1 to {_MOST_TERMS} terms", found=f"{len(members)} terms")
+    for term in members:
+        given = [name for name in _TERM_KEYS[key] if term.at(name).present]
+        if not given:
+            report.refuse(resource, term, allowed=f"one of {', '.join(_TERM_KEYS[key])}", found="empty")
+        elif len(given) > 1 and (given[0] in ("id", "name")):
+            report.refuse(resource, term, allowed=f"{given[0]} alone", found=f"{given[0]} beside {', '.join(given[1:])}")
+
+
+def _disks(resource: Resource, place: Node, report: Report) -> None:
+    members = list(place.elements())
+    roots = [member for member in members if member.at("rootVolume").value is True]
+    if len(roots) > 1:
+        report.refuse(resource, place, allowed="one root volume", found=f"{len(roots)} root volumes")
+    for member in members:
+        ebs = member.at("ebs")
+        if ebs.present and not ebs.at("volumeSize").present and not ebs.at("snapshotID").present:
+            report.refuse(resource, ebs.at("volumeSize"), allowed="a size such as 200Gi, or a snapshotID")
+
+
+def _user_data(resource: Resource, report: Report) -> None:
+    place = resource.at("userData") if resource.type == LAUNCH_TEMPLATE else resource.at("spec", "userData")
+    text = _decoded(place.text())
+    floating = _LATEST.search(text) or _PIPED.search(text)
+    if floating:
+        report.refuse(resource, place, allowed="pinned releases in the image or by version", found=f"a script with {floating[0].strip()}")
+    clocks = _CLOCKS.search(text)
+    if clocks:
+        found = f"a script with {clocks[0].strip()}"
+        report.advise(resource, place, allowed="no fixed clocks: they differ by device type, and most refuse them", found=found)
+
+
+def _decoded(text: str) -> str:
+    """A launch template's user data is base64; a NodeClass's is plain."""
+    if not re.fullmatch(r"[A-Za-z0-9+/\s]+={0,2}\s*", text):
+        return text
+    try:
+        return base64.b64decode(text, validate=False).decode("utf-8", "replace")
+    except (binascii.Error, ValueError):
+        return text
+
+
+def _compatible(program: Program, report: Report) -> None:
+    with report.part():
+        for resource in program.of(NODE_CLASS):
+            selector = resource.at("spec", "placementGroupSelector")
+            if selector.present and selector.at("name").present == selector.at("id").present:
+                report.refuse(
+                    resource, selector, allowed="exactly one of name and id", found="both" if selector.at("id").present else "empty"
+                )
+    for chart in charts(program, "karpenter", "karpenter-crd"):
+        with report.part():
+            release = version(chart.version.text())
+            if release is None:
+                continue
+            _fields(program, chart.resource, release, report)
+            if chart.name == "karpenter":
+                _matrix(program, chart.version, chart.resource, release, report)
+
+
+def _fields(program: Program, chart: Resource, release: tuple[int, int, int], report: Report) -> None:
+    least = load("karpenter")["leastForField"]
+    used = [(node_class, node_class.at("spec", field), field) for node_class in program.of(NODE_CLASS) for field in least]
+    places = [(resource, place, field) for resource, place, field in used if field != "Balanced" and place.present]
+    for pool in program.of(NODE_POOL):
+        policy = pool.at("spec", "disruption", "consolidationPolicy")
+        if policy.text() == "Balanced":
+            places.append((pool, policy, "Balanced"))
+    for resource, place, field in places:
+        needed = version(least[field])
+        if needed and release < needed:
+            found = f"{field}, which Karpenter {_written(release)} does not know"
+            report.refuse(resource, place, allowed=f"Karpenter {least[field]} or later for {field} ({chart.name} installs it)", found=found)
+
+
+def _matrix(program: Program, place: Node, chart: Resource, release: tuple[int, int, int], report: Report) -> None:
+    for cluster in program.of(CLUSTER):
+        kubernetes = cluster.at("version").text()
+        least = load("karpenter")["leastForKubernetes"].get(kubernetes)
+        needed = version(least) if least else None
+        if needed and release < needed:
+            report.refuse(chart, place, allowed=f"{least} or later for Kubernetes {kubernetes}")
+
+
+def _written(release: tuple[int, int, int]) -> str:
+    return ".".join(str(part) for part in release)
+
+
+def _no_switch(program: Program, report: Report) -> None:
+    for resource in program.of(NODE_CLASS):
+        with report.part():
+            _named_for_efa(resource, report)
+        with report.part():
+            _scratch(program, resource, report)
+
+
+def _named_for_efa(resource: Resource, report: Report) -> None:
+    """Karpenter attaches EFA for pods that ask for it, or by networkInterfaces; tags and RAID0 switch nothing on."""
+    interfaces = resource.at("spec", "networkInterfaces").elements()
+    if any(interface.at("interfaceType").text() == "efa-only" for interface in interfaces):
+        return
+    for term in resource.at("spec", "subnetSelectorTerms").elements():
+        for key, tag in term.at("tags").entries():
+            if _EFA_WORD.search(key) or _EFA_WORD.search(tag.text()):
+                allowed = "networkInterfaces of type efa-only, or pods that ask for vpc.amazonaws.com/efa: a tag attaches nothing"
+                report.refuse(resource, tag, allowed=allowed, found=f"{key}: {tag.text()}")
+    place = resource.at("spec", "instanceStorePolicy")
+    if place.text() == "RAID0" and _EFA_WORD.search(f"{resource.name} {resource.at('metadata', 'name').text()}"):
+        allowed = "networkInterfaces of type efa-only beside it: RAID0 only joins the local disks"
+        report.refuse(resource, place, allowed=allowed)
+
+
+def _scratch(program: Program, resource: Resource, report: Report) -> None:
+    if resource.at("spec", "instanceStorePolicy").text() == "RAID0":
+        return
+    name = resource.at("metadata", "name").text()
+    root = _root_gib(resource)
+    for pool in program.of(NODE_POOL):
+        if pool.at("spec", "template", "spec", "nodeClassRef", "name").text() != name:
+            continue
+        for user, template in users_of(program, pool):
+            asked = sum(gibibytes(each.at("resources", "requests", "ephemeral-storage").text()) or 0 for each in template.containers())
+            if asked > root:
+                found = f"a root volume of {root:g} GiB, and pods of {user.name} that ask for {asked:g} GiB of ephemeral storage"
+                place = resource.at("spec", "blockDeviceMappings")
+                report.refuse(resource, place, allowed="a root volume that holds it, or instanceStorePolicy RAID0", found=found)
+
+
+def _root_gib(resource: Resource) -> float:
+    members = list(resource.at("spec", "blockDeviceMappings").elements())
+    roots = [member for member in members if member.at("rootVolume").value is True] or members[:1]
+    for root in roots:
+        return gibibytes(root.at("ebs", "volumeSize").text()) or _DEFAULT_ROOT_GIB
+    return _DEFAULT_ROOT_GIB
+
+
+def _class(**spec: object) -> tuple[Example, ...]:
+    body = {
+        "role": "node",
+        "amiSelectorTerms": [{"alias": "al2023@v20261120"}],
+        "subnetSelectorTerms": [{"id": "subnet-0123456789abcdef0"}],
+        "securityGroupSelectorTerms": [{"id": "sg-0123456789abcdef0"}],
+        **spec,
+    }
+    return (Example(NODE_CLASS, {"metadata": {"name": "p5"}, "spec": body}, name="p5"),)
+
+
+def _chart(release: str) -> Example:
+    properties = {"chart": "oci://public.ecr.aws/karpenter/karpenter", "version": release, "values": {}}
+    return Example("kubernetes:helm.sh/v3:Release", properties, name="karpenter")
+
+
+RULES = (
+    Rule(
+        id="KRP06",
+        name="node-class-require-pinned-image",
+        title="An EC2NodeClass names one pinned machine image",
+        types=_NODE_CLASS,
+        check=_images,
+        why="each new image release makes every node drift, and the fleet is replaced under running jobs.",
+        fix="set amiSelectorTerms to one alias with a release, such as al2023@v20261120, or to image ids with amiFamily.",
+        source="karpenter-provider-aws 1.14.1 ec2nodeclass.go",
+        valid=_class(),
+        invalid=_class(amiSelectorTerms=[{"alias": "al2023@latest"}]),
+    ),
+    Rule(
+        id="KRP07",
+        name="node-class-require-valid-identity",
+        title="An EC2NodeClass has one identity, terms that select, tags of its own and disks with a size",
+        types=_NODE_CLASS,
+        check=_identity,
+        why="the API server refuses the EC2NodeClass, so its pools are never ready.",
+        fix="set role or instanceProfile, 1 to 30 terms that each name an id or tags, and volumeSize.",
+        source="karpenter-provider-aws 1.14.1 ec2nodeclass.go (CEL rules)",
+        valid=_class(),
+        invalid=_class(instanceProfile="profile"),
+    ),
+    Rule(
+        id="KRP12",
+        name="user-data-disallow-floating-installer",
+        title="Boot scripts install nothing that floats",
+        types=frozenset({NODE_CLASS, LAUNCH_TEMPLATE}),
+        check=_user_data,
+        why="two nodes of one gang boot with different drivers; a job that ran last week does not run today, and nobody changed it.",
+        fix="use a pinned machine image, or name the release in the address; leave clocks alone.",
+        source="field guide: pinned node images",
+        valid=_class(userData="#!/bin/sh\nsysctl -w vm.max_map_count=262144\n"),
+        invalid=_class(userData="curl -O https://efa-installer.amazonaws.com/aws-efa-installer-latest.tar.gz\n"),
+    ),
+    StackRule(
+        id="KRP13",
+        name="karpenter-require-knowing-release",
+        title="The installed Karpenter knows the fields that are used, and the cluster's Kubernetes",
+        types=CHART_TYPES | {NODE_CLASS, NODE_POOL, CLUSTER},
+        check=_compatible,
+        why="the API server drops a field that the CRD does not have: the placement group or the interfaces are silently unused.",
+        fix="install a Karpenter and its CRDs that know the field and the Kubernetes version.",
+        source="karpenter-provider-aws 1.14.1 upgrading/compatibility and designs/placement-groups-support",
+        valid=(*_class(placementGroupSelector={"name": "p5"}), _chart("1.14.1")),
+        invalid=(*_class(placementGroupSelector={"name": "p5"}), _chart("1.8.2")),
+    ),
+    StackRule(
+        id="KRP14",
+        name="node-class-disallow-efa-by-name",
+        title="RAID0 and tags are no EFA set-up, and pods' scratch space fits the node's disk",
+        types=POD_TYPES | {NODE_CLASS, NODE_POOL},
+        check=_no_switch,
+        mandatory=False,
+        why="nothing attaches an interface, and NCCL trains over TCP without an error; pods that ask for more disk stay Pending.",
+        fix="list networkInterfaces of type efa-only (or let pods ask for EFA), and size the root volume or use RAID0.",
+        source="karpenter-provider-aws 1.14.1 ec2nodeclass.go; field guide: EFA on EKS",
+        valid=_class(instanceStorePolicy="RAID0"),
+        invalid=_class(subnetSelectorTerms=[{"tags": {"efa-enabled": "true"}}]),
+    ),
+)

@@ -1,0 +1,96 @@
+"""Pods and pools: a restricted pool keeps other pods out, and its own pods find it."""
+
+from guardrails.facts import load
+from guardrails.node import Node
+from guardrails.placing import all_templates, chooses_nodes, pools_of, taints, tolerates
+from guardrails.pool import is_training_pool
+from guardrails.program import Program
+from guardrails.rule import Example, Report, Resource, StackRule
+from guardrails.template import GPU, POD_TYPES, PodTemplate
+from guardrails.tokens import DAEMON_SET, NODE_POOL
+
+_DEVICES = (GPU, "aws.amazon.com/neuron", "aws.amazon.com/neuroncore")
+
+
+def _places(program: Program, report: Report) -> None:
+    for pool in program.of(NODE_POOL):
+        with report.part():
+            _keeps_out(pool, report)
+        with report.part():
+            _agents(pool, report)
+    for resource, template in all_templates(program):
+        if resource.type != DAEMON_SET:
+            with report.part():
+                _finds(program, resource, template, report)
+
+
+def _keeps_out(pool: Resource, report: Report) -> None:
+    if is_training_pool(pool) and not taints(pool):
+        place = pool.at("spec", "template", "spec", "taints")
+        report.refuse(pool, place, allowed="a taint such as nvidia.com/gpu:NoSchedule: other pods fill the accelerators' nodes else")
+
+
+def _agents(pool: Resource, report: Report) -> None:
+    known = load("karpenter")["agentTaints"]
+    for taint in pool.at("spec", "template", "spec", "taints").elements():
+        key = taint.at("key")
+        if key.text() in known:
+            allowed = "under startupTaints: the agent removes it, and Karpenter takes it for one that stays"
+            report.refuse(pool, key, allowed=allowed)
+
+
+def _finds(program: Program, resource: Resource, template: PodTemplate, report: Report) -> None:
+    if not any(template.requested(device) for device in _DEVICES):
+        return
+    tolerations = template.spec.at("tolerations")
+    if not chooses_nodes(template):
+        found = "unset, with tolerations" if list(tolerations.elements()) else "unset"
+        place = template.spec.at("nodeSelector")
+        report.refuse(resource, place, allowed="a selector of the pool or instance type: a toleration only permits", found=found)
+        return
+    for pool in pools_of(program, template):
+        missing = [taint for taint in taints(pool) if not tolerates(template, taint)]
+        if missing and not _elsewhere(program, template, pool):
+            names = ", ".join(_written(taint) for taint in missing)
+            found = tolerations.raw if tolerations.present else "unset"
+            report.refuse(resource, tolerations, allowed=f"a toleration of {names}, the taint of {pool.name} that it selects", found=found)
+            return
+
+
+def _elsewhere(program: Program, template: PodTemplate, pool: Resource) -> bool:
+    """Whether another pool takes the pod as it is."""
+    others = [each for each in pools_of(program, template) if each is not pool]
+    return any(all(tolerates(template, taint) for taint in taints(other)) for other in others)
+
+
+def _written(taint: Node) -> str:
+    return f"{taint.at('key').text()}:{taint.at('effect').text()}"
+
+
+def _pool() -> Example:
+    requirements = [{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["p5.48xlarge"]}]
+    taint = {"key": GPU, "effect": "NoSchedule"}
+    spec = {"template": {"metadata": {"labels": {"pool": "p5"}}, "spec": {"requirements": requirements, "taints": [taint]}}}
+    return Example(NODE_POOL, {"metadata": {"name": "p5"}, "spec": spec}, name="p5")
+
+
+def _pod(**spec: object) -> Example:
+    container = {"name": "trainer", "resources": {"limits": {GPU: 8}, "requests": {GPU: 8}}}
+    body = {"tolerations": [{"key": GPU, "operator": "Exists"}], "containers": [container], **spec}
+    return Example("kubernetes:core/v1:Pod", {"metadata": {"name": "trainer"}, "spec": body}, name="trainer")
+
+
+RULES = (
+    StackRule(
+        id="KRP11",
+        name="pod-require-pool-and-toleration",
+        title="A pool of accelerators is tainted, and its pods both select it and tolerate it",
+        types=POD_TYPES | {NODE_POOL},
+        check=_places,
+        why="pods without accelerators fill the nodes, or the job stays Pending while Karpenter launches nodes it can't use.",
+        fix="taint the pool, and give the pod the pool's selector and a toleration of the taint.",
+        source="karpenter 1.14.1 concepts/nodepools (taints and startupTaints)",
+        valid=(_pool(), _pod(nodeSelector={"pool": "p5"})),
+        invalid=(_pool(), _pod()),
+    ),
+)

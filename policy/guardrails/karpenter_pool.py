@@ -1,0 +1,307 @@
+"""NodePools: what Karpenter accepts, and what a pool of accelerators must say."""
+
+import re
+
+from guardrails.cron import CronError, open_spans, parse, written
+from guardrails.facts import load
+from guardrails.node import Node
+from guardrails.pool import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, is_training_pool
+from guardrails.quantity import seconds
+from guardrails.rule import Example, Report, Resource, Rule
+from guardrails.tokens import NODE_POOL
+
+_NODE_POOL = frozenset({NODE_POOL})
+_POLICIES = ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
+_DURATION = re.compile(r"([0-9]+(s|m|h))+")
+_BUDGET_DURATION = re.compile(r"(([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?")
+_BUDGET_NODES = re.compile(r"(100|[0-9]{1,2})%|[0-9]+")
+_REASONS = ("Underutilized", "Empty", "Drifted")
+_MOST_BUDGETS = 50
+_ACCELERATORS = frozenset({"nvidia.com/gpu", "aws.amazon.com/neuron", "cpu", "nodes"})
+_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte")
+_COMPARISONS = frozenset({"Gt", "Lt", "Gte", "Lte"})
+_CAPACITY_TYPES = ("reserved", "on-demand", "spot")
+_ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]+(-[a-z]+-[0-9]+)?[a-z]")
+_TYPE = re.compile(r"[a-z0-9-]+\.[a-z0-9-]+")
+_KEY = re.compile(r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_MOST_REQUIREMENTS = 100
+_MOST_MIN_VALUES = 50
+# Each driver's own key: a label that only its nodes carry once the driver runs, so no new node ever has it.
+_OTHER_ZONE_KEYS = frozenset({"topology.ebs.csi.aws.com/zone", "failure-domain.beta.kubernetes.io/zone"})
+
+
+def _consolidation(resource: Resource, report: Report) -> None:
+    policy = resource.at("spec", "disruption", "consolidationPolicy")
+    with report.part():
+        if policy.present and policy.text() not in _POLICIES:
+            report.refuse(resource, policy, allowed=", ".join(_POLICIES))
+        elif is_training_pool(resource) and policy.text() != "WhenEmpty":
+            found = policy.raw or "unset (Karpenter then uses WhenEmptyOrUnderutilized)"
+            report.refuse(resource, policy, allowed="WhenEmpty on a pool of accelerators", found=found)
+    with report.part():
+        after = resource.at("spec", "disruption", "consolidateAfter")
+        if after.present and after.text() != "Never" and not _DURATION.fullmatch(after.text()):
+            report.refuse(resource, after, allowed="Never, or a duration such as 30s, 10m or 1h30m")
+
+
+def _budgets(resource: Resource, report: Report) -> None:
+    budgets = resource.at("spec", "disruption", "budgets")
+    members = list(budgets.elements())
+    if len(members) > _MOST_BUDGETS:
+        report.refuse(resource, budgets, allowed=f"at most {_MOST_BUDGETS} budgets", found=f"{len(members)} budgets")
+    for budget in members:
+        for check in (_budget_nodes, _budget_window, _budget_reasons):
+            with report.part():
+                check(resource, budget, report)
+
+
+def _budget_nodes(resource: Resource, budget: Node, report: Report) -> None:
+    nodes = budget.at("nodes")
+    if nodes.present and not _BUDGET_NODES.fullmatch(nodes.text()):
+        report.refuse(resource, nodes, allowed="a whole number of nodes, or 0% to 100%")
+
+
+def _budget_window(resource: Resource, budget: Node, report: Report) -> None:
+    schedule, duration = budget.at("schedule"), budget.at("duration")
+    if schedule.present != duration.present:
+        missing = duration if schedule.present else schedule
+        report.refuse(resource, missing, allowed="schedule and duration together, or neither", found="unset")
+    if duration.present and not _BUDGET_DURATION.fullmatch(duration.text()):
+        report.refuse(resource, duration, allowed="hours and minutes only, such as 8h or 1h30m")
+    if schedule.present:
+        try:
+            parse(schedule.text())
+        except CronError as error:
+            report.refuse(resource, schedule, allowed=str(error))
+
+
+def _budget_reasons(resource: Resource, budget: Node, report: Report) -> None:
+    for reason in budget.at("reasons").elements():
+        if reason.text() not in _REASONS:
+            report.refuse(resource, reason, allowed=", ".join(_REASONS))
+
+
+def _limits(resource: Resource, report: Report) -> None:
+    limits, replicas = resource.at("spec", "limits"), resource.at("spec", "replicas")
+    with report.part():
+        if replicas.present:
+            _static(resource, limits, report)
+            return
+    with report.part():
+        if is_training_pool(resource) and not any(key in _ACCELERATORS and limit.present for key, limit in limits.entries()):
+            found = "unset" if not limits.present else limits.raw
+            report.refuse(resource, limits, allowed="nvidia.com/gpu, aws.amazon.com/neuron, cpu or nodes, each with a number", found=found)
+
+
+def _static(resource: Resource, limits: Node, report: Report) -> None:
+    weight = resource.at("spec", "weight")
+    if weight.present:
+        report.refuse(resource, weight, allowed="unset, because replicas makes the pool static")
+    for key, limit in limits.entries():
+        if key != "nodes":
+            report.refuse(resource, limit, allowed="only nodes, because replicas makes the pool static")
+
+
+def _requirements(resource: Resource, report: Report) -> None:
+    place = resource.at("spec", "template", "spec", "requirements")
+    members = list(place.elements())
+    if len(members) > _MOST_REQUIREMENTS:
+        report.refuse(resource, place, allowed=f"at most {_MOST_REQUIREMENTS}", found=f"{len(members)} requirements")
+    for requirement in members:
+        for check in (_operator, _restricted, _least_values, _value):
+            with report.part():
+                check(resource, requirement, report)
+    with report.part():
+        for key, label in resource.at("spec", "template", "metadata", "labels").entries():
+            _restricted_key(resource, label, key, report, found=f"a label {key}")
+
+
+def _operator(resource: Resource, requirement: Node, report: Report) -> None:
+    operator, values = requirement.at("operator"), requirement.at("values")
+    name = operator.text()
+    given = list(values.elements())
+    if name not in _OPERATORS:
+        report.refuse(resource, operator, allowed=", ".join(_OPERATORS))
+    elif name == "In" and not given:
+        report.refuse(resource, values, allowed="at least one value with In", found="empty")
+    elif name in _COMPARISONS:
+        number = given[0].integer() if len(given) == 1 else None
+        if number is None or number < 0:
+            report.refuse(resource, values, allowed=f"one whole number from 0 with {name}")
+
+
+def _restricted(resource: Resource, requirement: Node, report: Report) -> None:
+    key = requirement.at("key")
+    if not _KEY.fullmatch(key.text()):
+        report.refuse(resource, key, allowed="a label name")
+    elif key.text() in _OTHER_ZONE_KEYS:
+        report.refuse(resource, key, allowed=f"{ZONE}: no other key pins a zone")
+    else:
+        _restricted_key(resource, key, key.text(), report, found=key.text())
+
+
+def _restricted_key(resource: Resource, place: Node, key: str, report: Report, *, found: str) -> None:
+    domain = key.partition("/")[0] if "/" in key else ""
+    facts = load("karpenter")
+    if key in ("kubernetes.io/hostname", "karpenter.sh/nodepool"):
+        report.refuse(resource, place, allowed="a label of your own: Karpenter sets this one", found=found)
+    elif key in _OTHER_ZONE_KEYS:
+        report.refuse(resource, place, allowed=f"{ZONE}: no other key pins a zone", found=found)
+    elif domain.endswith(("karpenter.sh", "karpenter.k8s.aws")) and key not in facts["labels"]:
+        report.refuse(resource, place, allowed=f"a key that Karpenter knows, such as {facts['labels'][0]}, or one of your own", found=found)
+
+
+def _least_values(resource: Resource, requirement: Node, report: Report) -> None:
+    least = requirement.at("minValues")
+    if not least.present:
+        return
+    number, count = least.integer(), len(list(requirement.at("values").elements()))
+    if number is None or not 1 <= number <= _MOST_MIN_VALUES:
+        report.refuse(resource, least, allowed=f"1 to {_MOST_MIN_VALUES}")
+    elif requirement.at("operator").text() == "In" and number > count:
+        report.refuse(resource, least, allowed=f"at most {count}, the number of values")
+
+
+def _value(resource: Resource, requirement: Node, report: Report) -> None:
+    key = requirement.at("key").text()
+    if key not in (CAPACITY_TYPE, ZONE, INSTANCE_TYPE):
+        return
+    for value in requirement.at("values").elements():
+        if key == CAPACITY_TYPE and value.text() not in _CAPACITY_TYPES:
+            report.refuse(resource, value, allowed=", ".join(_CAPACITY_TYPES))
+        elif key == ZONE and not _ZONE.fullmatch(value.text()):
+            report.refuse(resource, value, allowed="the name of a zone, such as us-east-1a")
+        elif key == INSTANCE_TYPE and not _TYPE.fullmatch(value.text()):
+            report.refuse(resource, value, allowed="the name of an instance type, such as p5.48xlarge")
+
+
+def _unlimited_hours(resource: Resource, report: Report) -> None:
+    budgets = resource.at("spec", "disruption", "budgets")
+    # Without any, Karpenter limits every reason to 10 % of the nodes, always.
+    if not is_training_pool(resource) or budgets.value is None:
+        return
+    members = [member for member in budgets.elements() if _readable(member)]
+    for reason in _judged_reasons(resource, members):
+        windows = [_window(member) for member in members if _limits_reason(member, reason)]
+        if any(window is None for window in windows):
+            continue
+        spans = open_spans([window for window in windows if window is not None])
+        if spans:
+            found = f"without a limit for {reason}: {written(spans)}"
+            report.refuse(resource, budgets, allowed="a budget for each reason at every hour of the week, 0 to keep nodes", found=found)
+
+
+def _readable(budget: Node) -> bool:
+    """Whether Karpenter accepts the window at all; rule KRP03 refuses the others."""
+    if not budget.at("schedule").present and not budget.at("duration").present:
+        return True
+    try:
+        parse(budget.at("schedule").text())
+    except CronError:
+        return False
+    return seconds(budget.at("duration").text()) is not None
+
+
+def _judged_reasons(resource: Resource, budgets: list[Node]) -> list[str]:
+    """Drift always; underutilization unless only empty nodes go; emptiness where somebody meant to limit it."""
+    reasons = ["Drifted"]
+    if resource.at("spec", "disruption", "consolidationPolicy").text() != "WhenEmpty":
+        reasons.append("Underutilized")
+    if any("Empty" in _named_reasons(budget) for budget in budgets):
+        reasons.append("Empty")
+    return reasons
+
+
+def _named_reasons(budget: Node) -> list[str]:
+    return [reason.text() for reason in budget.at("reasons").elements()]
+
+
+def _limits_reason(budget: Node, reason: str) -> bool:
+    names = _named_reasons(budget)
+    return not names or reason in names
+
+
+def _window(budget: Node) -> tuple | None:
+    """Schedule and minutes of a budget; None where it is always active."""
+    if not budget.at("schedule").present:
+        return None
+    return parse(budget.at("schedule").text()), (seconds(budget.at("duration").text()) or 0) // 60
+
+
+def _pool(*, spec: dict | None = None, disruption: dict | None = None, **template: object) -> tuple[Example, ...]:
+    requirements = [{"key": INSTANCE_TYPE, "operator": "In", "values": ["p5.48xlarge"]}]
+    body = {
+        "limits": {"nvidia.com/gpu": 64},
+        "disruption": {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "10m", **(disruption or {})},
+        "template": {"spec": {"requirements": requirements, "expireAfter": "Never", **template}},
+        **(spec or {}),
+    }
+    return (Example(NODE_POOL, {"metadata": {"name": "p5"}, "spec": body}, name="p5"),)
+
+
+def _capacity(*kinds: str) -> dict[str, list]:
+    return {"requirements": [{"key": CAPACITY_TYPE, "operator": "In", "values": list(kinds)}]}
+
+
+RULES = (
+    Rule(
+        id="KRP02",
+        name="node-pool-require-when-empty",
+        title="A training pool consolidates only empty nodes",
+        types=_NODE_POOL,
+        check=_consolidation,
+        why="Karpenter evicts running ranks to save money, and the whole gang starts over.",
+        fix="set disruption.consolidationPolicy to WhenEmpty and consolidateAfter to a duration such as 10m.",
+        source="karpenter 1.14.1 nodepool.go",
+        valid=_pool(),
+        invalid=_pool(disruption={"consolidationPolicy": "WhenUnderutilized"}),
+    ),
+    Rule(
+        id="KRP03",
+        name="node-pool-require-valid-budget",
+        title="A disruption budget must be one that Karpenter accepts",
+        types=_NODE_POOL,
+        check=_budgets,
+        why="the API server refuses the NodePool, so the pool does not exist; a schedule it can't read leaves nothing limited.",
+        fix="give schedule and duration together, nodes as a number or percentage, and known reasons.",
+        source="karpenter 1.14.1 nodepool.go (CEL rules and patterns)",
+        valid=_pool(disruption={"budgets": [{"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h"}]}),
+        invalid=_pool(disruption={"budgets": [{"nodes": "0", "schedule": "@daily"}]}),
+    ),
+    Rule(
+        id="KRP08",
+        name="node-pool-require-limits",
+        title="A pool of accelerators has a limit; a static pool has no other than nodes",
+        types=_NODE_POOL,
+        check=_limits,
+        why="a job with a wrong replica count buys accelerators without end; on a static pool the API server refuses other limits.",
+        fix="set spec.limits, such as nvidia.com/gpu: 64; with replicas, only nodes and no weight.",
+        source="karpenter 1.14.1 nodepool.go",
+        valid=_pool(),
+        invalid=_pool(spec={"limits": {}}),
+    ),
+    Rule(
+        id="KRP09",
+        name="node-pool-require-valid-requirements",
+        title="A pool's requirements and labels are ones that Karpenter takes",
+        types=_NODE_POOL,
+        check=_requirements,
+        why="the API server refuses the NodePool, or the pool matches no instance and its pods stay Pending without a reason.",
+        fix="use the operators, keys and values that Karpenter knows; pin zones by topology.kubernetes.io/zone.",
+        source="karpenter 1.14.1 nodepool.go and labels.go; kubernetes-sigs/karpenter#2458",
+        valid=_pool(**_capacity("reserved", "on-demand")),
+        invalid=_pool(**_capacity("ondemand")),
+    ),
+    Rule(
+        id="KRP15",
+        name="node-pool-require-budget-all-week",
+        title="A training pool's budgets limit each reason at every hour of the week",
+        types=_NODE_POOL,
+        check=_unlimited_hours,
+        why="budgets only restrict: a reason without an active budget is unlimited, and nodes under running ranks are replaced.",
+        fix='add budgets of nodes: "0" for the hours named, or one without a schedule for the reason.',
+        source="karpenter 1.14.1 concepts/disruption; aws/karpenter-provider-aws#7026",
+        valid=_pool(disruption={"budgets": [{"nodes": "0", "reasons": ["Drifted"]}]}),
+        invalid=_pool(disruption={"budgets": [{"nodes": "0", "reasons": ["Drifted"], "schedule": "0 9 * * *", "duration": "8h"}]}),
+    ),
+)
