@@ -4,12 +4,12 @@ import base64
 import binascii
 import re
 
+from guardrails.chart import CHART_TYPES, charts, version
 from guardrails.facts import load
 from guardrails.node import Node
 from guardrails.placing import users_of
 from guardrails.program import Program
 from guardrails.quantity import gibibytes
-from guardrails.chart import CHART_TYPES, charts, version
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.template import POD_TYPES
 from guardrails.tokens import CLUSTER, LAUNCH_TEMPLATE, NODE_CLASS, NODE_POOL
@@ -76,12 +76,10 @@ def _identity(resource: Resource, report: Report) -> None:
     spec = resource.at("spec")
     with report.part():
         role, profile = spec.at("role"), spec.at("instanceProfile")
-        if role.present == profile.present:
-            found = "both role and instanceProfile" if role.present else "without role and instanceProfile"
+        given = [place.raw not in (None, "") for place in (role, profile)]
+        if given[0] == given[1]:
+            found = "both role and instanceProfile" if given[0] else "without role and instanceProfile"
             report.refuse(resource, spec, allowed="exactly one of role and instanceProfile", found=found)
-        for place in (role, profile):
-            if place.present and place.value == "":
-                report.refuse(resource, place, allowed="a name")
     for key in ("subnetSelectorTerms", "securityGroupSelectorTerms"):
         with report.part():
             _terms(resource, spec.at(key), key, report)

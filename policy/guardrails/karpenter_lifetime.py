@@ -1,11 +1,13 @@
 """How long a node lives: expiry, grace periods, Spot."""
 
+from typing import Any
+
+from guardrails.chart import charts
 from guardrails.node import Node
 from guardrails.placing import DO_NOT_DISRUPT, users_of
 from guardrails.pool import CAPACITY_TYPE, allowed_values, is_training_pool
 from guardrails.program import Program
 from guardrails.quantity import seconds
-from guardrails.chart import charts
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.template import GPU, POD_TYPES, PodTemplate
 from guardrails.tokens import MPI_JOB, NODE_POOL, RELEASE, VOLCANO_JOB
@@ -131,7 +133,7 @@ def _interruptions(program: Program, report: Report) -> None:
             report.refuse(chart.resource, place, allowed=allowed)
 
 
-def _pool(*, budgets: list | None = None, kinds: tuple[str, ...] = ("on-demand",), **template: object) -> Example:
+def _pool(*, budgets: list | None = None, kinds: tuple[str, ...] = ("on-demand",), **template: Any) -> Example:
     requirements = [
         {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["p5.48xlarge"]},
         {"key": CAPACITY_TYPE, "operator": "In", "values": list(kinds)},

@@ -1,6 +1,7 @@
 """NodePools: what Karpenter accepts, and what a pool of accelerators must say."""
 
 import re
+from typing import Any
 
 from guardrails.cron import CronError, open_spans, parse, written
 from guardrails.facts import load
@@ -228,7 +229,7 @@ def _window(budget: Node) -> tuple | None:
     return parse(budget.at("schedule").text()), (seconds(budget.at("duration").text()) or 0) // 60
 
 
-def _pool(*, spec: dict | None = None, disruption: dict | None = None, **template: object) -> tuple[Example, ...]:
+def _pool(*, spec: dict | None = None, disruption: dict | None = None, **template: Any) -> tuple[Example, ...]:
     requirements = [{"key": INSTANCE_TYPE, "operator": "In", "values": ["p5.48xlarge"]}]
     body = {
         "limits": {"nvidia.com/gpu": 64},
@@ -239,7 +240,7 @@ def _pool(*, spec: dict | None = None, disruption: dict | None = None, **templat
     return (Example(NODE_POOL, {"metadata": {"name": "p5"}, "spec": body}, name="p5"),)
 
 
-def _capacity(*kinds: str) -> dict[str, list]:
+def _capacity(*kinds: str) -> dict[str, Any]:
     return {"requirements": [{"key": CAPACITY_TYPE, "operator": "In", "values": list(kinds)}]}
 
 

@@ -295,7 +295,7 @@ CLASSES = (
     invalid("KRP13", b.cpu_pool({POLICY: "Balanced"}), chart("1.13.4"), says="1.14 or later for Balanced", edge=True),
     valid("KRP13", chart("1.9.0"), cluster("1.35")),
     invalid("KRP13", chart("1.12.3"), cluster("1.36"), says="1.13 or later for Kubernetes 1.36", edge=True),
-    invalid("KRP13", chart("v1.5.0"), cluster("1.34"), says="1.6 or later for Kubernetes 1.34"),
+    invalid("KRP13", chart("v1.5.2"), cluster("1.34"), says="1.6 or later for Kubernetes 1.34"),
     invalid("KRP13", node_class({"spec/placementGroupSelector": {"name": "p5", "id": "pg-1"}}), says="exactly one of name and id"),
     valid("KRP14", node_class()),
     valid("KRP14", node_class({"spec/instanceStorePolicy": "RAID0"})),
