@@ -144,7 +144,7 @@ def test_the_configuration_of_the_pack_holds_for_files_too(pools: str, tmp_path:
     assert main([pools, "--config", str(config), "--format", "json"]) == 0
     results = json.loads(capsys.readouterr().out)["results"]
     assert "KRP03" not in {each.get("rule") for each in results}
-    config.write_text('{"KRP3": "advisory"}')
+    config.write_text('{"KRP033": "advisory"}')
     assert main([pools, "--config", str(config)]) == 2
     assert "did you mean KRP03?" in capsys.readouterr().err
     config.write_text("[]")
