@@ -34,6 +34,7 @@ class Registration:
     providers: Mapping[str, str]
     inputs: dict[str, Any]
     dependencies: tuple[str, ...]
+    sources: Mapping[str, tuple[str, ...]]
     protect: bool
     retain_on_delete: bool
     deleted_with: str
@@ -206,6 +207,7 @@ def _registration(request: resource_pb2.RegisterResourceRequest, urn: str) -> Re
         providers=dict(request.providers),
         inputs=_plain(request.object),
         dependencies=tuple(request.dependencies),
+        sources={key: tuple(value.urns) for key, value in request.propertyDependencies.items()},
         protect=request.protect,
         retain_on_delete=request.retainOnDelete,
         deleted_with=request.deletedWith,
