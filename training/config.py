@@ -19,6 +19,10 @@ Positive = Annotated[int, Range(at_least=1)]
 Count = Annotated[int, Range(at_least=0)]
 _RUN_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 _BYTE_VOCABULARY = 256
+S3_SCHEME = "s3://"
+"""What an address in S3 begins with."""
+_SCHEME = re.compile(r"[a-z0-9]+://")
+_S3_URL = re.compile(r"s3://[a-z0-9][-.a-z0-9]{1,61}[a-z0-9](/.*)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +94,11 @@ class DataConfig(Section):
     encoding: Literal["bytes", "uint16", "uint32"] = "bytes"
     """bytes: each byte is a token. uint16, uint32: the files are little-endian arrays of token ids."""
     shards: str | None = None
-    """Folder of token shards made by `python -m training.tokenize`, in place of files."""
+    """Token shards made by `python -m training.tokenize`, in place of files: their folder, or s3://bucket/prefix with a copy of it."""
+    cache_directory: str = "/tmp/trainyard-shards"
+    """Folder on a local disk for shards from S3, shared by all ranks of a host."""
+    cache_gb: Annotated[float, Range(above=0)] = 50.0
+    """Room for them, in 10^9 bytes: the shards of two windows of shuffle_shards, or all of them if that is nothing."""
     verify: Literal["contents", "sizes"] = "contents"
     """What of the shards is held against their index before the first step, shared out over the ranks: checksums, or sizes alone."""
     shuffle_shards: Positive | None = None
@@ -117,6 +125,8 @@ class DataConfig(Section):
             raise ConfigError("files", list(self.files), "nothing when data.shards is given; the two are different corpora")
         if self.encoding != "bytes":
             raise ConfigError("encoding", self.encoding, "its default when data.shards is given: the shards' index says what they hold")
+        if _SCHEME.match(self.shards) and not _S3_URL.fullmatch(self.shards):
+            raise ConfigError("shards", self.shards, "a folder, or s3://bucket/prefix")
 
 
 @dataclass(frozen=True, kw_only=True)

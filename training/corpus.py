@@ -4,6 +4,7 @@ import hashlib
 import sysconfig
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Protocol
@@ -63,7 +64,10 @@ class FileCorpus:
             if size % dtype.itemsize:
                 raise DataError(f"{path}: {size} bytes do not hold whole {config.encoding} tokens of {dtype.itemsize} bytes")
         files = OpenFiles()
-        self._files = [TokenFile(path, dtype, size // dtype.itemsize, files) for path, size in zip(self.paths, sizes, strict=True)]
+        self._files = [
+            TokenFile(str(path), dtype, size // dtype.itemsize, partial(files.descriptor, path))
+            for path, size in zip(self.paths, sizes, strict=True)
+        ]
         self._ends = list(accumulate(file.num_tokens for file in self._files))
         self.part_sizes = [min(self._ends[-1], config.max_tokens or self._ends[-1])]
         self.fingerprint = _fingerprint(f"{config.encoding} {self.part_sizes[0]}", self.paths, sizes)

@@ -107,17 +107,14 @@ class Dataset:
 
     def read_train(self, first: int, rows: np.ndarray) -> None:
         """Fill the rows, [count, sequence + 1], with the samples that the run takes after `first` others. Raises DataError."""
+        epoch, position = divmod(first, self.num_train)
+        self._corpus.prepare(self._order.parts_from(epoch, position))
         self._read([self._train_window(self.train_index(first + offset)) for offset in range(len(rows))], rows)
 
     def where(self, first: int, count: int) -> str:
         """Files of the samples that the run takes after `first` others, for messages."""
         places = [self._place(self._train_window(self.train_index(first + offset))) for offset in range(count)]
         return "; ".join(self._corpus.where(part, start) for part, start in places)
-
-    def prepare(self, taken: int) -> None:
-        """Start to bring near what the samples after `taken` need, where the corpus is far."""
-        epoch, position = divmod(taken, self.num_train)
-        self._corpus.prepare(self._order.parts_from(epoch, position))
 
     def find_damage(self, part: int, parts: int) -> list[str]:
         """What is wrong with the corpus, one line per file; reader `part` of `parts` checks its share of it."""

@@ -58,6 +58,8 @@ def _run(
             if ranks.is_main:
                 show_banner(config, ranks, layout, plan, dataset, engine, meter)
             progress = checkpointer.resume(engine)
+            if progress.data:
+                dataset.restore(progress.data)
             with closing(Metrics(config, enabled=ranks.is_main, step=progress.step)) as metrics:
                 metrics.start(progress.step, plan, world_size=ranks.world_size, engine=str(config.engine), steps=config.steps)
                 trainer = Trainer(config, ranks, layout, plan, dataset, loader, engine, checkpointer, metrics, meter, progress, watchdog)
@@ -165,6 +167,7 @@ class Trainer:
     def _save(self, *, at_once: bool) -> None:
         """Save this step; whatever is still being written behind is finished first, and if `at_once` is set so is this one."""
         if self._progress.step:
+            self._progress.data = self._dataset.state(self._progress.samples)
             self._watchdog.tick(f"the start of the save of step {self._progress.step}")
             self._checkpointer.save(self._engine, self._progress, at_once=at_once)
             self._watchdog.tick(f"the save of step {self._progress.step}")

@@ -39,6 +39,7 @@ class SampleOrder:
         self._ends = list(accumulate(sizes))
         self.num_samples = self._ends[-1] if self._ends else 0
         self._epoch = lru_cache(maxsize=4)(self._arrange)
+        self._near = lru_cache(maxsize=4)(self._near_window)
 
     def sample(self, epoch: int, position: int) -> int:
         """The sample at this position of the epoch. Raises ValueError for a position outside it."""
@@ -56,10 +57,13 @@ class SampleOrder:
         """Parts that the window of this position needs, then those of the window after it: what is worth having at hand."""
         if self._window is None:
             return []
-        window, _ = self._place(epoch, position)
+        return self._near(epoch, self._place(epoch, position)[0])
+
+    def _near_window(self, epoch: int, window: int) -> list[int]:
         arranged = self._epoch(epoch)
+        own = arranged.parts[window]
         following = arranged.parts[window + 1] if window + 1 < len(arranged.parts) else self._epoch(epoch + 1).parts[0]
-        return [*arranged.parts[window], *(part for part in following if part not in arranged.parts[window])]
+        return [*own, *(part for part in following if part not in own)]
 
     def _place(self, epoch: int, position: int) -> tuple[int, int]:
         """Window of a position, and the position in it."""

@@ -9,7 +9,7 @@ from training.errors import CheckpointError
 from training.schema import ConfigError
 
 # These change how the same numbers are computed, not what the run is.
-_FREE_DATA_KEYS = {"files", "shards", "verify", "workers", "prefetch", "timeout_seconds"}
+_FREE_DATA_KEYS = {"files", "shards", "cache_directory", "cache_gb", "verify", "workers", "prefetch", "timeout_seconds"}
 _FREE_MODEL_KEYS = {"attention", "activation_checkpointing", "compile"}
 
 

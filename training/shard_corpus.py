@@ -5,12 +5,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from training.config import DataConfig
+from training.config import S3_SCHEME, DataConfig
+from training.errors import DataError
 from training.shard_index import ShardFile, ShardIndex
 from training.shard_store import ShardStore, open_store
-from training.token_file import OpenFiles, TokenFile, open_npy
+from training.token_file import TokenFile, open_npy
 
 _OPEN_SHARDS = 128
+_OPEN_ATTEMPTS = 3
 
 
 class ShardCorpus:
@@ -21,8 +23,11 @@ class ShardCorpus:
         self._store: ShardStore = open_store(config)
         self._index: ShardIndex = self._store.read_index()
         self._contents = config.verify == "contents"
-        self._files = OpenFiles(_OPEN_SHARDS)
+        _require_room(config, self._index)
+        # An open shard holds its room on the disk, also when the cache has dropped it.
+        self._max_open = 2 * config.shuffle_shards if config.shuffle_shards else _OPEN_SHARDS
         self._opened: OrderedDict[str, TokenFile] = OrderedDict()
+        self._prepared: Sequence[int] = []
         self.part_sizes = _at_most([shard.num_tokens for shard in self._index.shards], config.max_tokens)
         self.fingerprint = f"{self._index.fingerprint} {sum(self.part_sizes)}"
         self.vocab_size: int | None = self._index.tokenizer.vocab_size
@@ -39,11 +44,13 @@ class ShardCorpus:
 
     def where(self, part: int, start: int) -> str:
         """See Corpus."""
-        return f"{self._store.where}, {self._index.shards[part].tokens.path}, token {start}"
+        return f"{self._store.where}/{self._index.shards[part].tokens.path}, token {start}"
 
     def prepare(self, parts: Sequence[int]) -> None:
         """See Corpus."""
-        self._store.prepare([self._index.shards[part].tokens for part in parts])
+        if parts != self._prepared:
+            self._prepared = parts
+            self._store.prepare([self._index.shards[part].tokens for part in parts])
 
     def find_damage(self, part: int, parts: int) -> list[str]:
         """See Corpus."""
@@ -54,11 +61,35 @@ class ShardCorpus:
         if file.path in self._opened:
             self._opened.move_to_end(file.path)
             return self._opened[file.path]
-        opened = open_npy(self._store.path(file), dtype, count, self._files)
+        name = f"{self._store.where}/{file.path}"
+        for _ in range(_OPEN_ATTEMPTS):
+            try:
+                opened = open_npy(self._store.path(file), name, dtype, count)
+                break
+            except FileNotFoundError as error:
+                # A cache may drop an entry between the answer and the opening.
+                reason = error.strerror
+        else:
+            raise DataError(f"{name}: cannot be opened ({reason})")
         self._opened[file.path] = opened
-        if len(self._opened) > _OPEN_SHARDS:
+        if len(self._opened) > self._max_open:
             self._opened.popitem(last=False)
         return opened
+
+
+def _require_room(config: DataConfig, index: ShardIndex) -> None:
+    """Refuse a cache that cannot hold what is read at one time: it would fetch the same shards over and over."""
+    assert config.shards is not None
+    if not config.shards.startswith(S3_SCHEME):
+        return
+    sizes = sorted((shard.tokens.size + shard.documents.size for shard in index.shards), reverse=True)
+    # The window that is read and the next one, which is fetched meanwhile.
+    needed = sum(sizes[: 2 * config.shuffle_shards] if config.shuffle_shards else sizes) / 1e9
+    if needed > config.cache_gb:
+        what = f"two windows of data.shuffle_shards = {config.shuffle_shards}" if config.shuffle_shards else "all shards, which are mixed"
+        raise DataError(
+            f"data.cache_gb: {config.cache_gb:g} is too small for {what}: {needed:.3g} are needed; raise it, or mix fewer shards"
+        )
 
 
 def _at_most(sizes: list[int], limit: int | None) -> list[int]:

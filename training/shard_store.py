@@ -1,10 +1,11 @@
-"""Where token shards lie: a folder that every rank sees (Lustre, EFS, a local disk)."""
+"""Where token shards lie: a folder that every rank sees (Lustre, EFS, a local disk), or an S3 prefix."""
 
 from pathlib import Path
 from typing import Protocol
 
-from training.config import DataConfig
+from training.config import S3_SCHEME, DataConfig
 from training.errors import DataError
+from training.shard_cache import ShardCache
 from training.shard_index import INDEX, ShardFile, ShardIndex
 from training.shard_writer import file_record
 
@@ -78,4 +79,9 @@ class FolderStore:
 def open_store(config: DataConfig) -> ShardStore:
     """The store that data.shards names. Raises DataError."""
     assert config.shards is not None
-    return FolderStore(config.shards)
+    if not config.shards.startswith(S3_SCHEME):
+        return FolderStore(config.shards)
+    # Imported here: most runs do without S3, and the library takes its time.
+    from training.s3_store import S3Store
+
+    return S3Store(config.shards, ShardCache(Path(config.cache_directory), int(config.cache_gb * 1e9)))

@@ -3,6 +3,7 @@ kill the process with a bus error, without a word."""
 
 import os
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -38,37 +39,42 @@ class OpenFiles:
 class TokenFile:
     """Token ids of one type in one file, from a byte offset on."""
 
-    def __init__(self, path: Path, dtype: np.dtype, num_tokens: int, files: OpenFiles, offset: int = 0) -> None:
-        self.path, self.num_tokens = path, num_tokens
-        self._dtype, self._files, self._offset = dtype, files, offset
+    def __init__(self, name: str, dtype: np.dtype, num_tokens: int, descriptor: Callable[[], int], offset: int = 0) -> None:
+        """`name` is for messages."""
+        self.name, self.num_tokens = name, num_tokens
+        self._dtype, self._descriptor, self._offset = dtype, descriptor, offset
 
     def read_into(self, start: int, out: np.ndarray) -> None:
         """Fill `out`, of any integer type that holds the ids, with the tokens from `start` on. Raises DataError naming the file."""
         size = len(out) * self._dtype.itemsize
         begin = self._offset + start * self._dtype.itemsize
-        descriptor = self._files.descriptor(self.path)
+        descriptor = self._descriptor()
         try:
             raw = os.pread(descriptor, size, begin)
         except OSError as error:
-            raise DataError(f"{self.path}: cannot be read at byte {begin} ({error.strerror})") from None
+            raise DataError(f"{self.name}: cannot be read at byte {begin} ({error.strerror})") from None
         if len(raw) < size:
             left = os.fstat(descriptor).st_size
-            raise DataError(f"{self.path}: it has {left} bytes, where {self.num_tokens} tokens need more: it was cut short")
+            raise DataError(f"{self.name}: it has {left} bytes, where {self.num_tokens} tokens need more: it was cut short")
         out[:] = np.frombuffer(raw, dtype=self._dtype)
 
 
-def open_npy(path: Path, dtype: np.dtype, num_tokens: int, files: OpenFiles) -> TokenFile:
-    """A NumPy file that holds exactly this many tokens of this type. Raises DataError naming the file if it does not."""
+def open_npy(path: Path, name: str, dtype: np.dtype, num_tokens: int) -> TokenFile:
+    """A NumPy file, called `name` in messages, that holds exactly this many values of this type; open as long as the result is in use.
+
+    Raises DataError if it does not, FileNotFoundError if there is none.
+    """
     try:
-        with path.open("rb") as file:
-            version = npy.read_magic(file)
-            read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-            shape, _, found = read(file)
-            offset = file.tell()
+        file = path.open("rb")
+        version = npy.read_magic(file)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, _, found = read(file)
+    except FileNotFoundError:
+        raise
     except OSError as error:
-        raise DataError(f"{path}: cannot be opened ({error.strerror})") from None
+        raise DataError(f"{name}: cannot be opened ({error.strerror})") from None
     except ValueError as error:
-        raise DataError(f"{path}: no NumPy array ({error})") from None
+        raise DataError(f"{name}: no NumPy array ({error})") from None
     if (shape, found) != ((num_tokens,), dtype):
-        raise DataError(f"{path}: it holds {found} of shape {shape}, the index says {num_tokens} of {dtype}")
-    return TokenFile(path, dtype, num_tokens, files, offset)
+        raise DataError(f"{name}: it holds {found} of shape {shape}, the index says {num_tokens} of {dtype}")
+    return TokenFile(name, dtype, num_tokens, file.fileno, file.tell())

@@ -2,12 +2,16 @@
 
 import json
 import subprocess
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
+import boto3
 import pytest
 
 from tests.training.job import Job, values
-from tests.training.rank import REPOSITORY, children, environment, training_python, wait, wait_until
+from tests.training.object_store import CREDENTIALS, s3_server
+from tests.training.rank import REPOSITORY, children, contract, environment, training_python, wait, wait_until
 from training.history import History
 
 pytestmark = pytest.mark.training
@@ -65,6 +69,37 @@ def test_other_ranks_micro_batches_and_workers_go_on_with_the_same_samples(tmp_p
     assert values(job.history(), "loss") == pytest.approx(values(whole.history(), "loss"), rel=1e-5)
 
 
+@pytest.fixture
+def bucket(shards: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[dict[str, str]]:
+    """A copy of the shards at s3://corpus/v1; gives the environment in which a rank finds it."""
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    with s3_server() as address:
+        client = boto3.client("s3", endpoint_url=address)
+        client.create_bucket(Bucket="corpus")
+        for file in shards.iterdir():
+            client.upload_file(str(file), "corpus", f"v1/{file.name}")
+        yield {**CREDENTIALS, "AWS_ENDPOINT_URL": address}
+
+
+def test_a_run_goes_on_with_shards_from_s3(tmp_path: Path, shards: Path, bucket: dict[str, str]) -> None:
+    """From the folder to its copy in a bucket and on: the dataset is the same one, and a bucket that goes away is named."""
+    whole, job = Job(tmp_path / "whole", settings(shards)), Job(tmp_path / "pieces", settings(shards))
+    whole.run(ranks=2)
+    job.run(ranks=2, expect=75, stop_after=5)
+    remote: dict[str, Any] = {"data": {"shards": "s3://corpus/v1", "cache_directory": str(tmp_path / "cache"), "workers": 2}}
+    for stop, expected in ((8, 75), (None, 0)):
+        with job.started(environs=[{**bucket, **environ} for environ in contract(2)], stop_after=stop, **remote) as ranks:
+            finished = wait(ranks)
+        assert set(finished.codes) == {expected}, finished.log
+    assert_same(job.history(), whole.history())
+    elsewhere: dict[str, Any] = {**remote, "data": {**remote["data"], "shards": "s3://corpus/v2"}}
+    with job.started(environs=[bucket], **elsewhere) as ranks:
+        finished = wait(ranks)
+    assert finished.codes == [1]
+    assert "data.shards: s3://corpus/v2/index.json cannot be read" in finished.log.strip().splitlines()[-1]
+
+
 def test_damage_stops_all_ranks_before_the_first_step_with_the_file_named(tmp_path: Path, shards: Path) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()
@@ -82,7 +117,7 @@ def test_damage_stops_all_ranks_before_the_first_step_with_the_file_named(tmp_pa
 
 def test_a_worker_that_is_killed_ends_the_run_with_its_name(tmp_path: Path, shards: Path) -> None:
     job = Job(tmp_path / "runs", settings(shards, workers=1))
-    endless = {"steps": 100_000, "schedule": {"decay_steps": 100}, "checkpoint": {"every": 0}, "evaluation": {"every": 0}}
+    endless: dict[str, Any] = {"steps": 100_000, "schedule": {"decay_steps": 100}, "checkpoint": {"every": 0}, "evaluation": {"every": 0}}
     with job.started(**endless) as (rank,):
         wait_until(lambda: "step 2 " in rank.log(), "the first steps")
         (worker,) = children(rank.pid)
