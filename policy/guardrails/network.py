@@ -5,10 +5,11 @@ is made. An id that preview can't know is followed through the resource it comes
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from guardrails.node import Node
 from guardrails.pool import ZONE, accelerated_types, allowed_values
+from guardrails.program import Program
 from guardrails.rule import Report, Resource, StackRule
 from guardrails.tokens import (
     EGRESS_RULE,
@@ -28,20 +29,20 @@ _ALL_PROTOCOLS = frozenset({"-1", "all"})
 _FABRIC_CARDS = 2
 
 
-def _self_rules(resources: Sequence[Resource], report: Report) -> None:
-    used = _groups_of_efa_templates(resources)
-    for group in resources:
+def _self_rules(program: Program, report: Report) -> None:
+    used = _groups_of_efa_templates(program)
+    for group in program:
         if group.type != SECURITY_GROUP:
             continue
         with report.part():
             if group.urn in used or _is_named_for_efa(group):
-                _require_both_directions(group, resources, report)
+                _require_both_directions(group, program, report)
 
 
-def _require_both_directions(group: Resource, resources: Sequence[Resource], report: Report) -> None:
+def _require_both_directions(group: Resource, program: Program, report: Report) -> None:
     for direction in ("ingress", "egress"):
         # Rules of their own first: once they exist, the provider computes the group's inline lists, which preview then can't know.
-        if any(_is_self_rule(rule, group, direction) for rule in resources):
+        if any(_is_self_rule(rule, group, direction) for rule in program):
             continue
         place = group.at(direction)
         if not any(_opens_itself(rule) for rule in place.elements()):
@@ -86,9 +87,9 @@ def _is_named_for_efa(group: Resource) -> bool:
     return any(_EFA_WORD.search(word) for word in words)
 
 
-def _groups_of_efa_templates(resources: Sequence[Resource]) -> set[str]:
+def _groups_of_efa_templates(program: Program) -> set[str]:
     urns: set[str] = set()
-    for template in resources:
+    for template in program:
         if template.type == LAUNCH_TEMPLATE and _has_efa_interface(template):
             for key in ("networkInterfaces", "vpcSecurityGroupIds"):
                 urns.update(template.sources.get(key, ()))
@@ -100,30 +101,34 @@ def _has_efa_interface(resource: Resource) -> bool:
     return any(interface.at("interfaceType").text() in _EFA_INTERFACES for interface in places.elements())
 
 
-def _one_zone(resources: Sequence[Resource], report: Report) -> None:
-    classes = {node_class.at("metadata", "name").text(): node_class for node_class in resources if node_class.type == NODE_CLASS}
-    for pool in resources:
+def _one_zone(program: Program, report: Report) -> None:
+    classes = {node_class.at("metadata", "name").text(): node_class for node_class in program if node_class.type == NODE_CLASS}
+    for pool in program:
         with report.part():
             if pool.type == NODE_POOL:
-                _pool_in_one_zone(pool, classes, report)
-            elif pool.type == NODE_GROUP and any(True for _ in _efa_templates_of(pool, resources)):
+                _pool_in_one_zone(pool, classes, program.whole, report)
+            elif pool.type == NODE_GROUP and any(True for _ in _efa_templates_of(pool, program)):
                 _group_in_one_subnet(pool, report)
 
 
-def _pool_in_one_zone(pool: Resource, classes: dict[str, Resource], report: Report) -> None:
+def _pool_in_one_zone(pool: Resource, classes: dict[str, Resource], whole: bool, report: Report) -> None:
     node_class = classes.get(pool.at("spec", "template", "spec", "nodeClassRef", "name").text())
     fabric = any(instance.efa >= _FABRIC_CARDS for instance in accelerated_types(pool))
-    if not fabric and not (node_class and _has_efa_interface(node_class)):
+    uses = node_class is not None and _has_efa_interface(node_class)
+    if not (uses or (fabric and (whole or node_class))):
         return
     zones = allowed_values(pool, ZONE)
     if zones is None or len(zones) != 1:
         place = pool.at("spec", "template", "spec", "requirements")
         found = "without a zone" if zones is None else f"zones {', '.join(zones) or 'none'}"
-        report.refuse(pool, place, allowed=f"{ZONE} In exactly one zone, because the pool uses EFA", found=found)
+        # A class that asks for no interface still gets them for pods that do; whether any does, this program does not say.
+        tell = report.refuse if uses or node_class is None else report.advise
+        why = "because the pool uses EFA" if uses else "because its types are bought for EFA"
+        tell(pool, place, allowed=f"{ZONE} In exactly one zone, {why}", found=found)
 
 
-def _efa_templates_of(group: Resource, resources: Sequence[Resource]) -> Iterator[Resource]:
-    for template in resources:
+def _efa_templates_of(group: Resource, program: Program) -> Iterator[Resource]:
+    for template in program:
         if template.type == LAUNCH_TEMPLATE and template.urn in group.sources.get("launchTemplate", ()) and _has_efa_interface(template):
             yield template
 

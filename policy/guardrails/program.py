@@ -10,7 +10,9 @@ from guardrails.rule import Resource
 class Program(Sequence[Resource]):
     """A sequence of resources with an index by type, so that a rule need not walk them all."""
 
-    def __init__(self, resources: Iterable[Resource]) -> None:
+    def __init__(self, resources: Iterable[Resource], *, whole: bool = True) -> None:
+        self.whole = whole
+        """False while resources are still being registered: what is not there may yet come."""
         self._resources = list(resources)
         self._by_type: dict[str, list[Resource]] = defaultdict(list)
         self._by_urn: dict[str, Resource] = {}

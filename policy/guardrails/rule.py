@@ -136,8 +136,8 @@ class StackRule(_Described):
     """Every type token the rule looks at; it sees no other and runs only where one is there. Empty: it sees all, which costs time."""
 
     early: bool = False
-    """What it refuses among some of the resources it refuses among all, and it needs no `sources`: then it is also run as each
-    resource is registered, so that `up --skip-preview` is stopped before the resource is made."""
+    """What it refuses among some of the resources it refuses among all (see `Program.whole`), without `sources`: it is then also run as
+    each resource is registered, so that `up --skip-preview` is stopped before the resource is made."""
 
     def run(self, program: "Program") -> Report:
         """Judge all resources of a program."""

@@ -97,7 +97,7 @@ class Service(_PolicyAnalyzerServicer):
 
     def _program(self) -> Program:
         """What has come so far."""
-        return Program(part for parts in self._seen.values() for part in parts)
+        return Program((part for parts in self._seen.values() for part in parts), whole=False)
 
     def _looks_at(self, kind: str) -> bool:
         # A Kubernetes object may carry others, so its own type does not decide.
