@@ -186,30 +186,34 @@ class EngineConfig(Section):
     """FSDP only: sum gradients over the ranks once per optimizer step, or with each micro-batch, which costs traffic but keeps no whole
     gradient on any rank in between."""
     offload_optimizer: Literal["none", "cpu"] = "none"
-    """Where optimizer state lives and the update is computed: on the device, or in host memory. FSDP moves parameters along with it."""
+    """Where optimizer state lives and the update is computed: on the device or in host memory. DeepSpeed: ZeRO stages 1 to 3. FSDP moves
+    parameters along with it."""
     offload_parameters: Literal["none", "cpu"] = "none"
-    """Where sharded parameters live between uses."""
+    """Where sharded parameters live between uses: on the device or in host memory. DeepSpeed: ZeRO stage 3."""
 
     def check(self) -> None:
         self._check_zero()
         self._check_fsdp()
+        self._check_offload()
+
+    def _check_offload(self) -> None:
+        optimizer, parameters = self.offload_optimizer, self.offload_parameters
+        if self.kind == "fsdp" and optimizer != parameters:
+            raise ConfigError("offload_parameters", parameters, f"{optimizer}, as offload_optimizer: FSDP moves both or none")
+        if self.kind == "deepspeed" and optimizer != "none" and not self.zero_stage:
+            raise ConfigError("offload_optimizer", optimizer, "none with zero_stage 0: only sharded optimizer state can be offloaded")
+        if self.kind == "deepspeed" and parameters != "none" and self.zero_stage != 3:
+            raise ConfigError("offload_parameters", parameters, f"none with zero_stage {self.zero_stage}: only stage 3 shards parameters")
+        for name in ("offload_optimizer", "offload_parameters"):
+            if self.kind == "ddp" and getattr(self, name) != "none":
+                raise ConfigError(name, getattr(self, name), "none when kind is ddp; fsdp and deepspeed can offload")
 
     def _check_fsdp(self) -> None:
         if self.kind == "fsdp":
-            if self.offload_parameters != self.offload_optimizer:
-                raise ConfigError(
-                    "offload_parameters",
-                    self.offload_parameters,
-                    f"{self.offload_optimizer}, as offload_optimizer: FSDP moves both or none",
-                )
             return
         for name, default in (("reduce_precision", "fp32"), ("sync_gradients", "step")):
             if getattr(self, name) != default:
                 raise ConfigError(name, getattr(self, name), f"{default} when kind is {self.kind}; only fsdp has it")
-        if self.kind == "ddp":
-            for name in ("offload_optimizer", "offload_parameters"):
-                if getattr(self, name) != "none":
-                    raise ConfigError(name, getattr(self, name), "none when kind is ddp; fsdp and deepspeed can offload")
 
     def _check_zero(self) -> None:
         if self.kind == "deepspeed" and self.zero_stage is None:
@@ -372,7 +376,8 @@ class TrainConfig(Section):
         if kind != "fsdp" and parallel.shard not in (None, 1):
             raise ConfigError("parallel.shard", parallel.shard, f"nothing when engine.kind is {kind}; sharding needs fsdp or a ZeRO stage")
         if kind == "deepspeed" and parallel.tensor > 1:
-            raise ConfigError("parallel.tensor", parallel.tensor, "1 when engine.kind is deepspeed; tensor parallelism needs ddp or fsdp")
+            allowed = "1 when engine.kind is deepspeed, which flattens the parameters that tensor ranks share; use ddp or fsdp"
+            raise ConfigError("parallel.tensor", parallel.tensor, allowed)
         if parallel.tensor == 1:
             return
         if model.num_experts is not None:

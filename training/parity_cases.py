@@ -80,5 +80,8 @@ CASES = (
     Case("HSDP 2 x 2 x TP 2", 8, {**_fsdp(), "parallel": {"replicate": 2, "tensor": 2}}),
     *(Case(f"ZeRO-{stage}", ranks, _zero(stage)) for stage in (0, 1, 2, 3) for ranks in (2, 4)),
     *(Case(f"ZeRO-{stage}", 8, _zero(stage)) for stage in (1, 3)),
+    *(Case(f"ZeRO-{stage}, optimizer offloaded", 2, _zero(stage, offload_optimizer="cpu")) for stage in (1, 2, 3)),
+    Case("ZeRO-3, parameters offloaded", 2, _zero(3, offload_parameters="cpu")),
+    *(Case("ZeRO-3, both offloaded", ranks, _zero(3, **_OFFLOADED)) for ranks in (2, 4)),
     Case("ZeRO-3, recomputed", 2, {**_zero(3), "model": {"activation_checkpointing": "full"}}),
 )

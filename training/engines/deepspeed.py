@@ -27,8 +27,11 @@ from training.moe import measure_experts
 from training.writer import CheckpointWriter
 
 
-def deepspeed_config(config: TrainConfig, plan: BatchPlan) -> dict[str, Any]:
-    """The whole configuration handed to DeepSpeed. The optimizer and the schedule are ours and do not appear in it."""
+def deepspeed_config(config: TrainConfig, plan: BatchPlan, *, pin_memory: bool) -> dict[str, Any]:
+    """The whole configuration handed to DeepSpeed. The optimizer and the schedule are ours and do not appear in it.
+
+    `pin_memory`: keep what is offloaded in page-locked memory, for a GPU to copy from.
+    """
     return {
         **plan.deepspeed(),
         "gradient_clipping": config.optimizer.clip_norm or 0.0,
@@ -38,10 +41,19 @@ def deepspeed_config(config: TrainConfig, plan: BatchPlan) -> dict[str, Any]:
             "overlap_comm": False,
             "contiguous_gradients": True,
             "reduce_scatter": True,
+            **_offload(config, pin_memory),
         },
+        # An offloaded update runs on the CPU by torch's fused AdamW: DeepSpeed's own would have to be compiled, and its states renamed.
+        "zero_force_ds_cpu_optimizer": False,
         "steps_per_print": 1 << 62,
         "wall_clock_breakdown": False,
     }
+
+
+def _offload(config: TrainConfig, pin_memory: bool) -> dict[str, Any]:
+    engine = config.engine
+    places = {"offload_optimizer": engine.offload_optimizer, "offload_param": engine.offload_parameters}
+    return {key: {"device": "cpu", "pin_memory": pin_memory} for key, place in places.items() if place == "cpu"}
 
 
 def _precision(config: TrainConfig) -> dict[str, Any]:
@@ -62,15 +74,16 @@ class DeepSpeedEngine:
     def __init__(self, config: TrainConfig, ranks: Ranks, layout: Layout) -> None:
         self._config, self._ranks, self._layout = config, ranks, layout
         deepspeed = import_deepspeed(ranks)
+        on_gpu = ranks.device.type == "cuda"
         model = build_model(config, ranks.device)
         self.num_parameters = sum(parameter.numel() for parameter in model.parameters())
-        optimizer = build_optimizer(model, config.optimizer, fused=ranks.device.type == "cuda")
+        optimizer = build_optimizer(model, config.optimizer, fused=on_gpu or config.engine.offload_optimizer == "cpu")
         plan = config.plan_batch(ranks.world_size)
         self._accumulation = plan.accumulation
         self._engine, *_ = deepspeed.initialize(
             model=model,
             optimizer=optimizer,
-            config=deepspeed_config(config, plan),
+            config=deepspeed_config(config, plan, pin_memory=on_gpu),
             dist_init_required=False,
         )
         self._is_plain = config.engine.zero_stage == 0

@@ -18,7 +18,7 @@ EVERY = [(stage, precision) for stage in (0, 1, 2, 3) for precision in ("fp32", 
 def built(stage: int, precision: str) -> dict:
     engine = {"kind": "deepspeed", "zero_stage": stage, "precision": precision}
     config = TrainConfig.from_mapping({"name": "x", "steps": 20, "batch": {"micro": 2, "global_batch": 24}, "engine": engine})
-    return deepspeed_config(config, config.plan_batch(3))
+    return deepspeed_config(config, config.plan_batch(3), pin_memory=False)
 
 
 @pytest.mark.parametrize(("stage", "precision"), EVERY)
