@@ -2,7 +2,8 @@
 
 import logging
 import platform
-import sys
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 
 import torch
 
@@ -33,15 +34,15 @@ def show_banner(config: TrainConfig, ranks: Ranks, layout: Layout, plan: BatchPl
     _log.info("engine %s, %s parameters, attention kernel %s", config.engine, f"{engine.num_parameters:,}", kernel)
     peak = f"{meter.peak_flops / 1e12:.4g} TFLOP/s over all devices" if meter.peak_flops else "unknown, so there is no MFU"
     _log.info("%s FLOPs per token, peak %s", f"{meter.flops_per_token:,}", peak)
-    _log.info("versions %s", ", ".join(f"{name} {version}" for name, version in versions(ranks.device).items()))
+    _log.info("versions %s", ", ".join(f"{name} {found}" for name, found in versions(ranks.device).items()))
     _log.info("corpus %s", dataset.describe())
 
 
 def versions(device: torch.device) -> dict[str, str]:
-    """Of everything that decides what a rank computes; DeepSpeed's only where it is in use."""
+    """Of everything that decides what a rank computes, as far as it is installed."""
     found = {"python": platform.python_version(), "torch": torch.__version__}
-    if "deepspeed" in sys.modules:
-        found["deepspeed"] = sys.modules["deepspeed"].__version__
+    with suppress(PackageNotFoundError):
+        found["deepspeed"] = version("deepspeed")
     if device.type == "cuda":
         found["cuda"] = str(torch.version.cuda)
         found["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))

@@ -292,6 +292,28 @@ class DistributedConfig(Section):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PreflightConfig(Section):
+    """What is checked of hosts and links inside the job, before any weight is made; `python -m training.preflight` does only that."""
+
+    enabled: bool = True
+    """Compare versions, devices, memory and clocks of all ranks, and measure the links."""
+    transport: Literal["any", "efa"] = "any"
+    """efa: end the run if NCCL uses anything else between hosts, rather than train on over sockets at a fraction of the speed."""
+    collective_mib: Count | None = None
+    """Size of the all-reduce that measures the links; nothing means 256 on GPUs and 1 on CPUs, 0 measures none."""
+    min_bandwidth_gb_per_second: Annotated[float, Range(above=0)] | None = None
+    """Least bus bandwidth of that all-reduce; nothing accepts any."""
+    max_clock_skew_seconds: Annotated[float, Range(above=0)] = 30.0
+    """Most that the clocks of two hosts may differ."""
+    min_shared_memory_mib: Count | None = None
+    """Least size of /dev/shm; nothing means 64 for each GPU rank of a host with several."""
+
+    def check(self) -> None:
+        if self.min_bandwidth_gb_per_second is not None and self.collective_mib == 0:
+            raise ConfigError("collective_mib", 0, "more than 0 when min_bandwidth_gb_per_second is set: nothing would be measured")
+
+
+@dataclass(frozen=True, kw_only=True)
 class WatchdogConfig(Section):
     """What ends a run that hangs, so that it is started again."""
 
@@ -347,6 +369,8 @@ class TrainConfig(Section):
     """Held-out loss."""
     distributed: DistributedConfig = field(default_factory=DistributedConfig)
     """Process group."""
+    preflight: PreflightConfig = field(default_factory=PreflightConfig)
+    """Checks of hosts and links."""
     watchdog: WatchdogConfig = field(default_factory=WatchdogConfig)
     """Hangs."""
     metrics: MetricsConfig = field(default_factory=MetricsConfig)

@@ -9,6 +9,10 @@ class RendezvousError(TrainingError):
     """The ranks did not find each other; names the ones that are missing or came twice."""
 
 
+class PreflightError(TrainingError):
+    """Hosts or links are not as the run needs them; names ranks and hosts."""
+
+
 class CheckpointError(TrainingError):
     """A checkpoint could not be written, or none can be resumed from."""
 

@@ -26,6 +26,7 @@ from training.layout import Layout
 from training.loader import Loader
 from training.meter import Meter, find_peak
 from training.metrics import Metrics
+from training.preflight.run import run_preflight
 from training.progress import Progress
 from training.schedule import learning_rate
 from training.signals import StopRequest
@@ -51,6 +52,7 @@ def _run(
     ranks = distributed.join(launch, config.distributed, stop.raise_if_received)
     with guarded(config, ranks) as watchdog:
         _refuse_different_inputs(ranks, config, dataset)
+        run_preflight(config, ranks, layout)
         _refuse_damaged_data(ranks, dataset)
         with closing(Checkpointer(config, ranks, dataset.fingerprint)) as checkpointer:
             engine = build_engine(config, ranks, layout)
