@@ -9,16 +9,26 @@ from training.config import ModelConfig
 
 def count_parameters(model: ModelConfig) -> int:
     """Parameters of the whole model."""
+    idle_experts = (model.num_experts or 1) - _active_experts(model)
     norms = (2 * model.num_layers + 1) * model.dim
-    return model.vocab_size * model.dim + matrix_weights(model) + norms
+    return model.vocab_size * model.dim + matrix_weights(model) + idle_experts * model.num_layers * _expert_weights(model) + norms
 
 
 def matrix_weights(model: ModelConfig) -> int:
-    """Weights that each token is multiplied by: all but norms and the embedding, which is a lookup."""
+    """Weights that each token is multiplied by: all but norms, the experts that it does not go to, and the embedding, which is a lookup."""
     head_dim = model.dim // model.num_heads
     attention = model.dim * head_dim * 2 * (model.num_heads + model.num_kv_heads)
-    feed_forward = 3 * model.dim * model.ffn_dim
+    router = model.dim * (model.num_experts or 0)
+    feed_forward = _active_experts(model) * _expert_weights(model) + router
     return model.num_layers * (attention + feed_forward) + model.vocab_size * model.dim
+
+
+def _active_experts(model: ModelConfig) -> int:
+    return 1 if model.num_experts is None else model.experts_per_token
+
+
+def _expert_weights(model: ModelConfig) -> int:
+    return 3 * model.dim * model.ffn_dim
 
 
 def flops_per_token(model: ModelConfig, length: int) -> int:

@@ -38,6 +38,7 @@ class Job:
     folder: Path
     settings: dict = field(default_factory=dict)
     ranks: int = 1
+    base: dict = field(default_factory=lambda: BASE)
 
     @property
     def directory(self) -> Path:
@@ -51,7 +52,7 @@ class Job:
 
     def config(self, **changes: Any) -> dict:
         """The configuration as the trainer reads it."""
-        merged = merge(merge(BASE, self.settings), changes)
+        merged = merge(merge(self.base, self.settings), changes)
         return merge(merged, {"checkpoint": {"directory": str(self.folder)}})
 
     def history(self) -> History:
