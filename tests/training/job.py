@@ -24,6 +24,7 @@ BASE = {
     "distributed": {"init_timeout_seconds": 120},
 }
 DDP = {"engine": {"kind": "ddp"}}
+FSDP = {"engine": {"kind": "fsdp"}}
 
 
 def zero(stage: int, precision: str = "fp32") -> dict:

@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.training.job import DDP, Job, merge, values, zero
+from tests.training.job import DDP, FSDP, Job, merge, values, zero
 from training.history import History
 from training.schedule import learning_rate
 
 pytestmark = pytest.mark.training
 
-ENGINES = pytest.mark.parametrize("engine", [DDP, zero(1), zero(2), zero(3)], ids=["ddp", "zero-1", "zero-2", "zero-3"])
+ENGINES = pytest.mark.parametrize("engine", [DDP, FSDP, zero(1), zero(3)], ids=["ddp", "fsdp", "zero-1", "zero-3"])
 # Far too large at first, and grown again after two good steps.
 STEPS = 30
 RESTLESS = {"engine": {"precision": "fp16", "loss_scale_power": 32, "loss_scale_window": 2}, "steps": STEPS}

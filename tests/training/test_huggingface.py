@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.training.inside.families import FAMILIES
-from tests.training.job import BASE, DDP, Job, values, zero
+from tests.training.job import BASE, DDP, FSDP, Job, values, zero
 from tests.training.rank import Rank, template, wait
 from training.schedule import learning_rate
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.training
 LENGTH, SAMPLES, STEPS = 32, 8, 6
 LORA = {"adapter": {"kind": "lora", "rank": 4, "alpha": 8.0}}
 SETTINGS = {key: value for key, value in BASE.items() if key != "model"}
-WARM = ("transformers.models.llama", "transformers.models.auto.modeling_auto", "accelerate", "peft", "huggingface_hub")
+WARM = ("transformers.models.llama.modeling_llama", "transformers.models.auto.modeling_auto", "accelerate", "peft", "huggingface_hub")
 
 
 @dataclass(frozen=True)
@@ -94,14 +94,14 @@ def make_job(folder: Path, models: Models, family: str, **model: object) -> Job:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize(("engine", "ranks"), [(DDP, 1), (DDP, 2), (zero(3), 2)], ids=["one", "ddp-2", "zero-3"])
+@pytest.mark.parametrize(("engine", "ranks"), [(DDP, 1), (DDP, 2), (FSDP, 2), (zero(3), 2)], ids=["one", "ddp-2", "fsdp-2", "zero-3"])
 def test_losses_equal_those_of_the_plain_loop(tmp_path: Path, models: Models, family: str, engine: dict, ranks: int) -> None:
     job = make_job(tmp_path, models, family)
     job.run(ranks=ranks, **engine)
     assert values(job.history(), "loss") == pytest.approx(models.plain_losses(job, family), rel=1e-5)
 
 
-@pytest.mark.parametrize(("engine", "ranks"), [(DDP, 1), (DDP, 2), (zero(1), 2), (zero(3), 2)], ids=["one", "ddp-2", "zero-1", "zero-3"])
+@pytest.mark.parametrize(("engine", "ranks"), [(DDP, 1), (DDP, 2), (FSDP, 2), (zero(3), 2)], ids=["one", "ddp-2", "fsdp-2", "zero-3"])
 def test_adapters_learn_as_they_do_in_the_plain_loop(tmp_path: Path, models: Models, engine: dict, ranks: int) -> None:
     job = make_job(tmp_path, models, "llama", **LORA)
     job.run(ranks=ranks, **engine)
@@ -110,7 +110,7 @@ def test_adapters_learn_as_they_do_in_the_plain_loop(tmp_path: Path, models: Mod
     assert losses[-1] < losses[0]
 
 
-@pytest.mark.parametrize("engine", [DDP, zero(1), zero(3)], ids=["ddp", "zero-1", "zero-3"])
+@pytest.mark.parametrize("engine", [DDP, FSDP, zero(3)], ids=["ddp", "fsdp", "zero-3"])
 @pytest.mark.parametrize("adapter", [{}, LORA], ids=["full", "lora"])
 def test_a_run_in_pieces_is_the_unbroken_run(tmp_path: Path, models: Models, engine: dict, adapter: dict) -> None:
     whole, pieces = (make_job(tmp_path / name, models, "qwen3", **adapter) for name in ("whole", "pieces"))
@@ -121,7 +121,7 @@ def test_a_run_in_pieces_is_the_unbroken_run(tmp_path: Path, models: Models, eng
     assert pieces.history().evaluations == whole.history().evaluations
 
 
-@pytest.mark.parametrize("engine", [DDP, zero(1), zero(3)], ids=["ddp", "zero-1", "zero-3"])
+@pytest.mark.parametrize("engine", [DDP, FSDP, zero(3)], ids=["ddp", "fsdp", "zero-3"])
 def test_only_the_adapter_is_in_the_checkpoint(tmp_path: Path, models: Models, engine: dict) -> None:
     """Looked for by its bytes, of which some row lies whole on some rank; the same search finds the weights where all are trained."""
     frozen = {}
