@@ -19,62 +19,23 @@ Positive = Annotated[int, Range(at_least=1)]
 Count = Annotated[int, Range(at_least=0)]
 _RUN_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 _BYTE_VOCABULARY = 256
+_NOT_IN_DEEPSPEED = {
+    "tensor": "which flattens the parameters that tensor ranks share",
+    "pipeline": "whose pipelines take a model of another form and at most ZeRO-1",
+    "expert": "whose experts are a layer of its own, with other routing and checkpoints",
+}
 S3_SCHEME = "s3://"
 """What an address in S3 begins with."""
 _SCHEME = re.compile(r"[a-z0-9]+://")
 _S3_URL = re.compile(r"s3://[a-z0-9][-.a-z0-9]{1,61}[a-z0-9](/.*)?")
-# What only the transformer of our own has from the configuration.
-_OWN_SHAPE = ("dim", "num_layers", "num_heads", "num_kv_heads", "ffn_dim", "num_experts", "rope_theta", "norm_eps", "dropout")
-
-
-@dataclass(frozen=True, kw_only=True)
-class HuggingFaceConfig(Section):
-    """Causal language model of the transformers library; used when model.kind is huggingface."""
-
-    source: str | None = None
-    """Folder with config.json and safetensors files, the same on every host; or a model's name on a hub that every host reaches."""
-    revision: str | None = None
-    """Branch, tag or commit on the hub; nothing means its main branch."""
-    weights: Literal["pretrained", "random"] = "pretrained"
-    """pretrained: start from the folder's weights. random: only its architecture, filled from the seed."""
-    digest: str | None = None
-    """Identity of the model, which a resume compares. Filled in at the start; one that is given must be the folder's."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AdapterConfig(Section):
-    """Parameter-efficient fine-tuning of a Hugging Face model: its own weights are frozen, low-rank additions are trained and saved."""
-
-    kind: Literal["none", "lora", "qlora"] = "none"
-    """none: all weights are trained. lora: low-rank adapters. qlora: the same over weights quantised to 4 bits (NF4)."""
-    rank: Positive = 16
-    """Inner width of each adapter."""
-    alpha: Annotated[float, Range(above=0)] = 32.0
-    """Adapters are scaled by alpha / rank."""
-    dropout: Annotated[float, Range(at_least=0, below=1)] = 0.0
-    """Dropout before each adapter while training."""
-    targets: tuple[str, ...] = ()
-    """Names, or ends of names, of the layers that get an adapter; none means every linear layer but the head."""
-
-    def check(self) -> None:
-        if self.kind == "none":
-            for name in ("rank", "alpha", "dropout", "targets"):
-                if getattr(self, name) != getattr(type(self), name):
-                    raise ConfigError(name, getattr(self, name), "its default when adapter.kind is none")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig(Section):
-    """The model: a decoder-only transformer of this shape, or one of the transformers library."""
+    """Shape of the decoder-only transformer."""
 
-    kind: Literal["transformer", "huggingface"] = "transformer"
-    """transformer: the one that the keys below describe. huggingface: the one in huggingface.source, which brings its own shape."""
-    huggingface: HuggingFaceConfig = field(default_factory=HuggingFaceConfig)
-    """Where a Hugging Face model comes from."""
-    adapter: AdapterConfig = field(default_factory=AdapterConfig)
-    """What of a Hugging Face model is trained."""
     vocab_size: Positive = 256
-    """Token ids that the model knows; 256 is enough for bytes. That of a Hugging Face model is read from its folder."""
+    """Token ids that the model knows; 256 is enough for bytes."""
     dim: Positive = 128
     """Width of the residual stream."""
     num_layers: Positive = 4
@@ -109,7 +70,6 @@ class ModelConfig(Section):
     """Compile each block with torch.compile at its first use; minutes at the start, and a C++ compiler on the CPU."""
 
     def check(self) -> None:
-        self._check_kind()
         if self.dim % self.num_heads:
             raise ConfigError("dim", self.dim, f"a multiple of num_heads = {self.num_heads}")
         if self.dim // self.num_heads % 2:
@@ -118,25 +78,13 @@ class ModelConfig(Section):
             raise ConfigError("num_kv_heads", self.num_kv_heads, f"a divisor of num_heads = {self.num_heads}")
         self._check_experts()
 
-    def _check_kind(self) -> None:
-        if self.kind == "huggingface":
-            if not self.huggingface.source:
-                raise ConfigError("huggingface.source", self.huggingface.source, "a folder or a hub's name when model.kind is huggingface")
-            for name in _OWN_SHAPE:
-                if getattr(self, name) != getattr(type(self), name):
-                    raise ConfigError(
-                        name, getattr(self, name), "its default when model.kind is huggingface: the model's config.json has it"
-                    )
-            return
-        for name in ("huggingface", "adapter"):
-            if (value := getattr(self, name)) != type(value)():
-                raise ConfigError(name, value.to_mapping(), "its defaults when model.kind is transformer; set model.kind to huggingface")
-
     def _check_experts(self) -> None:
         if self.num_experts is None:
             for name in ("experts_per_token", "capacity_factor", "balance_weight"):
                 if getattr(self, name) != getattr(type(self), name):
                     raise ConfigError(name, getattr(self, name), "its default when num_experts is nothing: the model has no router")
+        elif self.compile:
+            raise ConfigError("compile", True, "false when num_experts is set: how many tokens an expert gets breaks the graph")
         elif self.experts_per_token > self.num_experts:
             raise ConfigError("experts_per_token", self.experts_per_token, f"at most num_experts = {self.num_experts}")
         elif self.capacity_factor and self.capacity_factor * self.experts_per_token > self.num_experts:
@@ -236,13 +184,8 @@ class EngineConfig(Section):
     """ddp: plain PyTorch, replicated (also the single-process engine). fsdp: PyTorch's FSDP2, sharded. deepspeed: ZeRO."""
     zero_stage: Literal[0, 1, 2, 3] | None = None
     """DeepSpeed only, and required there: 1 shards optimizer state, 2 gradients too, 3 parameters too."""
-    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
-    """Arithmetic of the forward and backward pass. Master weights and optimizer state stay fp32. fp16 alone scales the loss: an update
-    whose gradients overflow is skipped, counts as a step, and halves the scale."""
-    loss_scale_power: Annotated[int, Range(at_least=0, at_most=32)] = 16
-    """fp16 only: the loss is multiplied by 2 to this power at first."""
-    loss_scale_window: Positive = 1000
-    """fp16 only: steps in a row without overflow after which the scale doubles."""
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """Arithmetic of the forward and backward pass. Master weights and optimizer state stay fp32, and neither needs a loss scaler."""
 
     reduce_precision: Literal["fp32", "bf16"] = "fp32"
     """FSDP only: arithmetic of the sums of gradients over the ranks. bf16 halves their traffic."""
@@ -284,16 +227,6 @@ class EngineConfig(Section):
             raise ConfigError("zero_stage", None, "0, 1, 2 or 3 when kind is deepspeed")
         if self.kind != "deepspeed" and self.zero_stage is not None:
             raise ConfigError("zero_stage", self.zero_stage, f"nothing when kind is {self.kind}; ZeRO needs kind deepspeed")
-        self._check_precision()
-
-    def _check_precision(self) -> None:
-        if self.precision == "fp16" and self.zero_stage == 0:
-            raise ConfigError(
-                "precision", "fp16", "fp32 or bf16 with zero_stage 0, where DeepSpeed does not save the loss scale; or kind ddp"
-            )
-        for name in ("loss_scale_power", "loss_scale_window"):
-            if self.precision != "fp16" and getattr(self, name) != getattr(type(self), name):
-                raise ConfigError(name, getattr(self, name), f"its default when precision is {self.precision}; only fp16 scales the loss")
 
     def __str__(self) -> str:
         return f"{self.kind} ZeRO-{self.zero_stage} {self.precision}" if self.kind == "deepspeed" else f"{self.kind} {self.precision}"
@@ -310,14 +243,15 @@ class ParallelConfig(Section):
     tensor: Positive = 1
     """Ranks that divide each layer's matrices among them: neighbours, on one node. A divisor of model.num_kv_heads."""
     pipeline: Positive = 1
-    """Stages that the model is cut into by depth."""
+    """Ranks that the model is cut over by depth. Micro-batches go through it, so that accumulation is at least as many."""
+    stages_per_rank: Positive = 1
+    """Stages of each pipeline rank. 1: the 1F1B schedule. More: interleaved 1F1B, with shorter waits for more traffic."""
     expert: Positive = 1
-    """Ranks that divide the experts among them, out of the data-parallel ones."""
+    """Ranks that divide the experts among them, out of the innermost data-parallel axis in use. A divisor of model.num_experts."""
 
     def check(self) -> None:
-        for name in ("pipeline", "expert"):
-            if (value := getattr(self, name)) not in (None, 1):
-                raise ConfigError(name, value, "1")
+        if self.stages_per_rank > 1 and self.pipeline == 1:
+            raise ConfigError("stages_per_rank", self.stages_per_rank, "1 when pipeline is 1: there is no pipeline")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -467,20 +401,20 @@ class TrainConfig(Section):
             source = "schedule.decay_steps" if self.schedule.decay_steps else "steps"
             raise ConfigError("schedule.warmup_steps", self.schedule.warmup_steps, f"fewer than {source} = {self.decay_steps}")
         self._check_parallel()
-        self._check_huggingface()
 
     def _check_parallel(self) -> None:
         """Refuse axes that the engine does not have, and sizes of the model that do not divide over them."""
         kind, parallel, model = self.engine.kind, self.parallel, self.model
         if kind != "fsdp" and parallel.shard not in (None, 1):
             raise ConfigError("parallel.shard", parallel.shard, f"nothing when engine.kind is {kind}; sharding needs fsdp or a ZeRO stage")
-        if kind == "deepspeed" and parallel.tensor > 1:
-            allowed = "1 when engine.kind is deepspeed, which flattens the parameters that tensor ranks share; use ddp or fsdp"
-            raise ConfigError("parallel.tensor", parallel.tensor, allowed)
+        if kind == "deepspeed":
+            for axis, reason in _NOT_IN_DEEPSPEED.items():
+                if (ranks := getattr(parallel, axis)) > 1:
+                    raise ConfigError(f"parallel.{axis}", ranks, f"1 when engine.kind is deepspeed, {reason}; use ddp or fsdp")
+        self._check_experts()
+        self._check_pipeline()
         if parallel.tensor == 1:
             return
-        if model.num_experts is not None:
-            raise ConfigError("parallel.tensor", parallel.tensor, "1 when model.num_experts is set: experts are not cut over tensor ranks")
         for path, size in (
             ("model.num_kv_heads", model.num_kv_heads),
             ("model.ffn_dim", model.ffn_dim),
@@ -490,15 +424,37 @@ class TrainConfig(Section):
             if size % parallel.tensor:
                 raise ConfigError(path, size, f"a multiple of parallel.tensor = {parallel.tensor}")
 
-    def _check_huggingface(self) -> None:
-        """Refuse what only the transformer of our own has, and what quantised weights do not go with."""
-        if self.model.kind != "huggingface":
+    def _check_experts(self) -> None:
+        expert, model = self.parallel.expert, self.model
+        if expert > 1 and model.num_experts is None:
+            raise ConfigError("parallel.expert", expert, "1 when model.num_experts is nothing: the model has no experts")
+        if expert > 1 and model.num_experts and model.num_experts % expert:
+            raise ConfigError("parallel.expert", expert, f"a divisor of model.num_experts = {model.num_experts}")
+
+    def _check_pipeline(self) -> None:
+        parallel, model = self.parallel, self.model
+        if parallel.pipeline == 1:
             return
-        for axis in ("tensor", "pipeline", "expert"):
-            if (size := getattr(self.parallel, axis)) > 1:
-                raise ConfigError(f"parallel.{axis}", size, "1 when model.kind is huggingface; shard it with fsdp or a ZeRO stage instead")
-        if self.model.adapter.kind == "qlora" and self.engine.kind != "ddp":
-            raise ConfigError("engine.kind", self.engine.kind, "ddp when model.adapter.kind is qlora: quantised weights are not sharded")
+        stages = parallel.pipeline * parallel.stages_per_rank
+        if model.num_layers < stages:
+            allowed = (
+                f"at least parallel.pipeline {parallel.pipeline} x stages_per_rank {parallel.stages_per_rank} = {stages}, one per stage"
+            )
+            raise ConfigError("model.num_layers", model.num_layers, allowed)
+        if self.engine.sync_gradients != "step":
+            allowed = "step when parallel.pipeline is above 1: a stage's gradients are summed after its last micro-batch"
+            raise ConfigError("engine.sync_gradients", self.engine.sync_gradients, allowed)
+
+    def _check_micro_batches(self, plan: BatchPlan) -> None:
+        """Refuse a pipeline that its micro-batches do not fill."""
+        parallel = self.parallel
+        if plan.accumulation < parallel.pipeline:
+            allowed = f"at least parallel.pipeline = {parallel.pipeline}: as many micro-batches are on the way at once"
+        elif parallel.stages_per_rank > 1 and plan.accumulation % parallel.pipeline:
+            allowed = f"a multiple of parallel.pipeline = {parallel.pipeline} when stages_per_rank is above 1: micro-batches go in rounds"
+        else:
+            return
+        raise ConfigError("batch.accumulation", plan.accumulation, allowed)
 
     @property
     def decay_steps(self) -> int:
@@ -527,13 +483,16 @@ class TrainConfig(Section):
         )
         if ranks_per_node is not None:
             check_nodes(layout, ranks_per_node)
+        alike = layout.shard // layout.expert
+        if layout.expert > 1 and layout.expert_axis == "shard" and self.model.dim % alike:
+            raise ConfigError("model.dim", self.model.dim, f"a multiple of the {alike} shard ranks that hold the same experts")
         return layout
 
     def plan_batch(self, world_size: int) -> BatchPlan:
         """The batch identity on this many ranks. Raises ConfigError naming all the numbers if they do not fit."""
         batch = self.batch
         try:
-            return plan_batch(
+            plan = plan_batch(
                 replicas=self.layout(world_size).replicas,
                 micro=batch.micro,
                 accumulation=batch.accumulation,
@@ -541,6 +500,8 @@ class TrainConfig(Section):
             )
         except BatchError as error:
             raise ConfigError("batch", self.batch.to_mapping(), str(error)) from None
+        self._check_micro_batches(plan)
+        return plan
 
     def to_json(self) -> str:
         """The configuration as a JSON text that `from_json` reads back to an equal one."""

@@ -21,3 +21,13 @@ def part(mesh: DeviceMesh | None, *axes: str) -> DeviceMesh | None:
     """The mesh along those of the axes that it has; None if it has none of them."""
     names = tuple(axis for axis in axes if mesh is not None and axis in (mesh.mesh_dim_names or ()))
     return mesh[names if len(names) > 1 else names[0]] if mesh is not None and names else None
+
+
+SPREAD = "spread"
+"""Name of what is left of the axis that experts are divided along: the ranks that hold the same experts."""
+
+
+def split_expert_axis(mesh: DeviceMesh, layout: Layout) -> DeviceMesh:
+    """The same ranks with that axis cut in two, `spread` and `expert`."""
+    axis = layout.expert_axis
+    return mesh._unflatten(axis, (getattr(layout, axis) // layout.expert, layout.expert), (SPREAD, "expert"))

@@ -5,7 +5,7 @@ matters, so a model can be built on the meta device and filled by `init_weights`
 """
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -26,39 +26,44 @@ _INTO_RESIDUAL = ("attention.out.weight", "feed_forward.down.weight", "experts.d
 _BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH}
 
 
-class Routed(NamedTuple):
-    """What a model with experts gives, and what its pipeline stages hand on."""
+Routed = tuple[Tensor, Tensor]
+"""What a model with experts gives, and what its pipeline stages hand on, in the form that pipelines know.
 
-    hidden: Tensor
-    """Logits [batch, sequence, vocab] of the whole model; the residual stream [batch, sequence, dim] between stages."""
-    balance: Tensor
-    """Load-balancing loss of each sample, weighted and summed over blocks, [batch]."""
+First the logits [batch, sequence, vocab] of the whole model, or the residual stream [batch, sequence, dim] between stages. Then the
+load-balancing loss of each sample, weighted and summed over blocks, [batch].
+"""
 
 
 class Transformer(nn.Module):
-    """Token ids [batch, sequence] to logits [batch, sequence, vocab], in fp32; as part of `Routed` if the model has experts."""
+    """Token ids [batch, sequence] to logits [batch, sequence, vocab], in fp32; as `Routed`, if the model has experts."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
-        self.embedding = Embedding(config.vocab_size, config.dim)
+        self.embedding: Embedding | None = Embedding(config.vocab_size, config.dim)
         # By name and not by place, so that a pipeline stage that holds some of them calls them as the whole model does.
         self.blocks = nn.ModuleDict({str(layer): Block(config) for layer in range(config.num_layers)})
-        self.norm = nn.RMSNorm(config.dim, eps=config.norm_eps)
-        self.head = Linear(config.dim, config.vocab_size, bias=False)
+        self.norm: nn.RMSNorm | None = nn.RMSNorm(config.dim, eps=config.norm_eps)
+        self.head: Linear | None = Linear(config.dim, config.vocab_size, bias=False)
 
-    def forward(self, tokens: Tensor) -> Tensor | Routed:
-        """Logits for the token after each position."""
+    def forward(self, inputs: Tensor, balance: Tensor | None = None, *, length: int | None = None) -> Tensor | Routed:
+        """Logits for the token after each position.
+
+        A pipeline stage without embedding takes what the stage before it gave, and the length of the samples, of which a rank may hold a
+        part; one without head gives what the next one takes.
+        """
         # Computed here and not kept as a buffer: an engine that casts modules to bf16 would spoil the angles of late positions.
-        rotation = rotary(tokens.shape[1], self.config.dim // self.config.num_heads, self.config.rope_theta, tokens.device)
-        state = self.embedding(tokens)
+        rotation = rotary(length or inputs.shape[1], self.config.dim // self.config.num_heads, self.config.rope_theta, inputs.device)
+        state = self.embedding(inputs) if self.embedding is not None else inputs
         if self.config.num_experts is not None:
-            state = Routed(state, torch.zeros(len(tokens), device=tokens.device))
+            state = (state, torch.zeros(len(inputs), device=inputs.device) if balance is None else balance)
         for block in self.blocks.values():
             state = block(state, rotation)
-        if isinstance(state, Routed):
-            return Routed(self.head(self.norm(state.hidden)).float(), state.balance)
-        return self.head(self.norm(state)).float()
+        if self.norm is None or self.head is None:
+            return state
+        hidden, *balances = state if isinstance(state, tuple) else (state,)
+        logits = self.head(self.norm(hidden)).float()
+        return (logits, *balances) if balances else logits
 
     @torch.no_grad()
     def init_weights(self, seed: int) -> None:
@@ -126,15 +131,15 @@ class Block(nn.Module):
         self.feed_forward = FeedForward(config) if config.num_experts is None else MixtureOfExperts(config)
         self.dropout = config.dropout
 
-    def forward(self, state: "Tensor | Routed", rotation: tuple[Tensor, Tensor]) -> "Tensor | Routed":
+    def forward(self, state: Tensor | Routed, rotation: tuple[Tensor, Tensor]) -> Tensor | Routed:
         """[batch, sequence, dim] to the same; with experts, this block's balance loss comes on top of the others'."""
-        hidden = state if isinstance(state, Tensor) else state.hidden
+        hidden, *balances = state if isinstance(state, tuple) else (state,)
         hidden = hidden + F.dropout(self.attention(self.attention_norm(hidden), rotation), self.dropout, self.training)
         fed = self.feed_forward(self.feed_forward_norm(hidden))
-        if isinstance(state, Tensor):
+        if not balances:
             return hidden + F.dropout(fed, self.dropout, self.training)
-        mixed, balance = fed
-        return Routed(hidden + F.dropout(mixed, self.dropout, self.training), state.balance + balance)
+        mixed, own = fed
+        return hidden + F.dropout(mixed, self.dropout, self.training), balances[0] + own
 
 
 class Attention(nn.Module):
@@ -208,14 +213,9 @@ def attention_kernel(name: str) -> "AbstractContextManager[None]":
 def attention_choice(config: ModelConfig, length: int, dtype: torch.dtype, device: torch.device) -> str:
     """Name of the kernel family that PyTorch takes for this shape, for the log."""
     shape = (1, config.num_heads, length, config.dim // config.num_heads)
-    return kernel_choice(config.attention, shape, config.dropout, dtype, device)
-
-
-def kernel_choice(name: str, shape: tuple[int, ...], dropout: float, dtype: torch.dtype, device: torch.device) -> str:
-    """Name of the kernel family that PyTorch takes for causal attention over [batch, heads, sequence, head] within what `name` allows."""
     probe = torch.empty(shape, dtype=dtype, device=device)
-    with attention_kernel(name):
-        choice = torch._fused_sdp_choice(probe, probe, probe, dropout_p=dropout, is_causal=True)
+    with attention_kernel(config.attention):
+        choice = torch._fused_sdp_choice(probe, probe, probe, dropout_p=config.dropout, is_causal=True)
     return SDPBackend(choice).name.lower().removesuffix("_attention")
 
 
@@ -227,8 +227,9 @@ def next_token_loss(logits: Tensor, targets: Tensor) -> Tensor:
 
 def sample_losses(output: Tensor | Routed, targets: Tensor) -> tuple[Tensor, Tensor]:
     """Cross entropy of each sample, [batch], which is what a run shows; and what it trains on, which has the balance loss on top."""
-    if isinstance(output, Tensor):
+    if not isinstance(output, tuple):
         losses = next_token_loss(output, targets)
         return losses, losses
-    losses = next_token_loss(output.hidden, targets)
-    return losses, losses + output.balance
+    logits, balance = output
+    losses = next_token_loss(logits, targets)
+    return losses, losses + balance

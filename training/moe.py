@@ -67,7 +67,7 @@ class Router(nn.Module):
     def forward(self, hidden: Tensor) -> Routing:
         """Choices for [batch, sequence, dim]."""
         with torch.autocast(hidden.device.type, enabled=False):
-            probabilities = F.linear(hidden.float(), self.weight.float()).softmax(dim=-1)
+            probabilities = F.linear(hidden.float(), _local(self.weight).float()).softmax(dim=-1)
         weights, experts = probabilities.topk(self.num_choices, dim=-1)
         if self.num_choices > 1:
             # A single choice keeps its probability: its share would always be 1 and teach the router nothing.

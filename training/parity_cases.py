@@ -56,6 +56,17 @@ def _zero(stage: int, **settings: Any) -> dict[str, Any]:
     return {"engine": {"kind": "deepspeed", "zero_stage": stage, **settings}}
 
 
+def _experts(expert: int = 1, engine: Mapping[str, Any] | None = None, **axes: Any) -> dict[str, Any]:
+    """A model with experts, of which some choices are dropped, over `expert` ranks."""
+    return {**(engine or {}), "model": _MODEL_WITH_EXPERTS, "parallel": {"expert": expert, **axes}}
+
+
+def _pipeline(ranks: int, engine: Mapping[str, Any] | None = None, model: Mapping[str, Any] | None = None, **axes: Any) -> dict[str, Any]:
+    """A pipeline of so many ranks, with micro-batches of one sample and layers that do not come out even."""
+    return {**(engine or {}), "model": {"num_layers": 5, **(model or {})}, "batch": {"micro": 1}, "parallel": {"pipeline": ranks, **axes}}
+
+
+_MODEL_WITH_EXPERTS = {"num_experts": 8, "experts_per_token": 2, "capacity_factor": 1.25}
 _OFFLOADED = {"offload_optimizer": "cpu", "offload_parameters": "cpu"}
 
 CASES = (
@@ -84,4 +95,46 @@ CASES = (
     Case("ZeRO-3, parameters offloaded", 2, _zero(3, offload_parameters="cpu")),
     *(Case("ZeRO-3, both offloaded", ranks, _zero(3, **_OFFLOADED)) for ranks in (2, 4)),
     Case("ZeRO-3, recomputed", 2, {**_zero(3), "model": {"activation_checkpointing": "full"}}),
+    Case("MoE, DDP", 2, _experts()),
+    Case("MoE without capacity limit, DDP", 2, {"model": {**_MODEL_WITH_EXPERTS, "capacity_factor": None}}),
+    Case("MoE, FSDP2", 2, _experts(engine=_fsdp())),
+    Case("MoE, TP", 2, _experts(tensor=2)),
+    *(Case(f"MoE, ZeRO-{stage}", 2, {**_zero(stage), "model": _MODEL_WITH_EXPERTS}) for stage in (1, 3)),
+    *(Case(f"MoE, DDP {ranks}, EP {expert}", ranks, _experts(expert)) for ranks, expert in ((2, 2), (4, 2), (4, 4), (8, 2), (8, 8))),
+    *(
+        Case(f"MoE, FSDP2 {ranks}, EP {expert}", ranks, _experts(expert, _fsdp()))
+        for ranks, expert in ((2, 2), (4, 2), (4, 4), (8, 2), (8, 4), (8, 8))
+    ),
+    Case("MoE, FSDP2 4, EP 2, offloaded to the CPU", 4, _experts(2, _fsdp(**_OFFLOADED))),
+    Case("MoE, HSDP 2 x 2, EP 2", 4, _experts(2, _fsdp(), replicate=2)),
+    Case("MoE, HSDP 2 x 4, EP 2", 8, _experts(2, _fsdp(), replicate=2)),
+    Case("MoE, DDP 2 x TP 2, EP 2", 4, _experts(2, tensor=2)),
+    Case("MoE, FSDP2 2 x TP 2, EP 2", 4, _experts(2, _fsdp(), tensor=2)),
+    Case("MoE, FSDP2 4 x TP 2, EP 2", 8, _experts(2, _fsdp(), tensor=2)),
+    Case("MoE, DDP 2, EP 2, recomputed", 2, {**_experts(2), "model": {**_MODEL_WITH_EXPERTS, "activation_checkpointing": "full"}}),
+    *(Case(f"PP {ranks}", ranks, _pipeline(ranks)) for ranks in (2, 4)),
+    Case("PP 8", 8, _pipeline(8, model={"num_layers": 8})),
+    Case("PP 2, interleaved", 2, _pipeline(2, stages_per_rank=2)),
+    Case("PP 4, interleaved", 4, _pipeline(4, model={"num_layers": 9}, stages_per_rank=2)),
+    Case("PP 2, recomputed", 2, _pipeline(2, model={"activation_checkpointing": "full"})),
+    Case("PP 2 x DDP 2", 4, _pipeline(2)),
+    Case("PP 2 x DDP 4", 8, _pipeline(2)),
+    Case("PP 4 x DDP 2", 8, _pipeline(4)),
+    Case("PP 2 x DDP 2, interleaved", 4, _pipeline(2, stages_per_rank=2)),
+    Case("PP 2 x FSDP2 2", 4, _pipeline(2, _fsdp())),
+    Case("PP 2 x FSDP2 2, offloaded to the CPU", 4, _pipeline(2, _fsdp(**_OFFLOADED))),
+    Case("PP 2 x FSDP2 2, interleaved", 4, _pipeline(2, _fsdp(), stages_per_rank=2)),
+    Case("PP 2 x FSDP2 4, interleaved", 8, _pipeline(2, _fsdp(), stages_per_rank=2)),
+    Case("PP 4 x FSDP2 2", 8, _pipeline(4, _fsdp())),
+    Case("PP 2 x HSDP 2 x 2", 8, _pipeline(2, _fsdp(), replicate=2)),
+    Case("PP 2 x TP 2", 4, _pipeline(2, tensor=2)),
+    Case("PP 2 x TP 2, interleaved", 4, _pipeline(2, tensor=2, stages_per_rank=2)),
+    Case("PP 2 x DDP 2 x TP 2", 8, _pipeline(2, tensor=2)),
+    Case("PP 2 x FSDP2 2 x TP 2", 8, _pipeline(2, _fsdp(), tensor=2)),
+    Case("MoE, PP 2", 2, _pipeline(2, model=_MODEL_WITH_EXPERTS)),
+    Case("MoE, PP 2, interleaved", 2, _pipeline(2, stages_per_rank=2, model=_MODEL_WITH_EXPERTS)),
+    Case("MoE, PP 2 x DDP 2, EP 2", 4, _pipeline(2, expert=2, model=_MODEL_WITH_EXPERTS)),
+    Case("MoE, PP 2 x FSDP2 2, EP 2", 4, _pipeline(2, _fsdp(), expert=2, model=_MODEL_WITH_EXPERTS)),
+    Case("MoE, PP 2 x FSDP2 4, EP 2, interleaved", 8, _pipeline(2, _fsdp(), expert=2, stages_per_rank=2, model=_MODEL_WITH_EXPERTS)),
+    Case("MoE, PP 2 x FSDP2 2 x TP 2, EP 2", 8, _pipeline(2, _fsdp(), expert=2, tensor=2, model=_MODEL_WITH_EXPERTS)),
 )

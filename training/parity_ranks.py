@@ -99,6 +99,7 @@ def import_everything() -> None:
     import deepspeed
 
     import training.engines.deepspeed
+    import training.engines.pipeline
     import training.engines.pytorch  # noqa: F401
 
     del deepspeed

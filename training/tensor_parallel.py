@@ -22,17 +22,15 @@ _SEQUENCE = Shard(1)
 
 def shard_tensors(model: Transformer, mesh: DeviceMesh) -> None:
     """Cut the model's matrices over the tensor axis, in place. Parameters become DTensors on that axis, norms whole ones."""
-    parallelize_module(
-        model,
-        mesh,
-        {
-            "embedding": RowwiseParallel(input_layouts=Replicate(), output_layouts=_SEQUENCE),
-            "norm": SequenceParallel(use_local_output=True),
-            "head": ColwiseParallel(input_layouts=_SEQUENCE, output_layouts=Shard(-1), use_local_output=False),
-        },
-    )
+    plan: dict[str, ParallelStyle] = {
+        "embedding": RowwiseParallel(input_layouts=Replicate(), output_layouts=_SEQUENCE),
+        "norm": SequenceParallel(use_local_output=True),
+        "head": ColwiseParallel(input_layouts=_SEQUENCE, output_layouts=Shard(-1), use_local_output=False),
+    }
+    # A pipeline stage may have none of them.
+    parallelize_module(model, mesh, {name: style for name, style in plan.items() if getattr(model, name) is not None})
     for block in model.blocks.values():
-        parallelize_module(block, mesh, _block_plan())
+        parallelize_module(block, mesh, _block_plan() | (_dense_plan() if model.config.num_experts is None else _expert_plan()))
 
 
 def _block_plan() -> dict[str, ParallelStyle]:
@@ -44,8 +42,21 @@ def _block_plan() -> dict[str, ParallelStyle]:
         "attention.value": ColwiseParallel(),
         "attention.out": RowwiseParallel(output_layouts=_SEQUENCE),
         "feed_forward_norm": SequenceParallel(use_local_output=True),
+    }
+
+
+def _dense_plan() -> dict[str, ParallelStyle]:
+    """The feed-forward part of a block without experts."""
+    return {
         "feed_forward": PrepareModuleInput(input_layouts=(_SEQUENCE,), desired_input_layouts=(Replicate(),)),
         "feed_forward.gate": ColwiseParallel(),
         "feed_forward.up": ColwiseParallel(),
         "feed_forward.down": RowwiseParallel(output_layouts=_SEQUENCE),
+    }
+
+
+def _expert_plan() -> dict[str, ParallelStyle]:
+    """The mixture of a block with experts, which `training.expert_parallel` cuts: every rank routes all tokens."""
+    return {
+        "feed_forward": PrepareModuleInput(input_layouts=(_SEQUENCE,), desired_input_layouts=(Replicate(),), use_local_output=True),
     }

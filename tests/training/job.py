@@ -24,7 +24,6 @@ BASE = {
     "distributed": {"init_timeout_seconds": 120},
 }
 DDP = {"engine": {"kind": "ddp"}}
-FSDP = {"engine": {"kind": "fsdp"}}
 
 
 def zero(stage: int, precision: str = "fp32") -> dict:
@@ -39,7 +38,6 @@ class Job:
     folder: Path
     settings: dict = field(default_factory=dict)
     ranks: int = 1
-    base: dict = field(default_factory=lambda: BASE)
 
     @property
     def directory(self) -> Path:
@@ -53,7 +51,7 @@ class Job:
 
     def config(self, **changes: Any) -> dict:
         """The configuration as the trainer reads it."""
-        merged = merge(merge(self.base, self.settings), changes)
+        merged = merge(merge(BASE, self.settings), changes)
         return merge(merged, {"checkpoint": {"directory": str(self.folder)}})
 
     def history(self) -> History:

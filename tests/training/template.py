@@ -6,7 +6,6 @@ signals, memory and exit code. Requests are JSON lines on stdin, one answer line
     {"start": [arguments], "environ": {...}, "output": "file", "module": "training.train"}  ->  {"pid": 123}
     {"damage": "checkpoint"}                                   ->  {"damage": [what is wrong with it]}
     {"poll": 123}                                              ->  {"code": null | exit code, negative for a signal}
-    {"import": [modules]}                                      ->  {}, once ranks forked from now on have them
 """
 
 import importlib
@@ -37,10 +36,6 @@ def main() -> None:
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """What was asked for."""
-    if "import" in request:
-        for module in request["import"]:
-            importlib.import_module(module)
-        return {}
     if "start" in request:
         return {"pid": start(request)}
     if "damage" in request:

@@ -1,9 +1,11 @@
-"""A mixture of experts computes the same run however it is spread: one process is the reference.
+"""A mixture of experts computes the same run however it is spread, over experts and pipeline stages too: one process is the reference.
 
-Capacity and balance loss are taken per sample, so that not even the micro-batches matter.
+Capacity and balance loss are taken per sample, so that not even the micro-batches matter. These run the whole trainer, with evaluations and
+checkpoints; the parity table has more layouts.
 """
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,8 @@ from training.history import History
 
 pytestmark = pytest.mark.training
 
-EXPERTS = {"model": {"num_experts": 4, "experts_per_token": 2, "capacity_factor": 1.0, "balance_weight": 0.02}}
+FSDP: dict[str, Any] = {"engine": {"kind": "fsdp"}}
+EXPERTS: dict[str, Any] = {"model": {"num_experts": 4, "experts_per_token": 2, "capacity_factor": 1.0, "balance_weight": 0.02}}
 
 
 @pytest.fixture(scope="module")
@@ -22,18 +25,52 @@ def reference(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> History
     return job.history()
 
 
+SHARED: dict[str, Any] = {**FSDP, "parallel": {"expert": 2}}
+STAGES: dict[str, Any] = {"parallel": {"pipeline": 2}}
+INTERLEAVED: dict[str, Any] = {"parallel": {"pipeline": 2, "stages_per_rank": 2}, "model": {**EXPERTS["model"], "num_layers": 4}}
+
+
 @pytest.mark.parametrize(
-    ("engine", "ranks", "micro"),
-    [(DDP, 1, 8), (DDP, 2, 2), (zero(1), 2, 2), (zero(3), 2, 2)],
-    ids=["micro-8", "ddp-2", "zero-1", "zero-3"],
+    ("settings", "ranks", "micro"),
+    [
+        (DDP, 1, 8),
+        (DDP, 2, 2),
+        (zero(1), 2, 2),
+        (zero(3), 2, 2),
+        (SHARED, 2, 2),
+        ({**DDP, "parallel": {"expert": 2}}, 4, 2),
+        (STAGES, 2, 2),
+    ],
+    ids=["micro-8", "ddp-2", "zero-1", "zero-3", "fsdp-expert-2", "ddp-4-expert-2", "pipeline-2"],
 )
-def test_losses_and_loads_equal_those_of_a_single_process(job: Job, reference: History, engine: dict, ranks: int, micro: int) -> None:
+def test_losses_and_loads_equal_those_of_a_single_process(job: Job, reference: History, settings: dict, ranks: int, micro: int) -> None:
     job.settings |= EXPERTS
-    job.run(ranks=ranks, batch={"micro": micro}, **engine)
-    history = job.history()
+    job.run(ranks=ranks, batch={"micro": micro}, **settings)
+    assert_equal(job.history(), reference)
+    assert 0.0 < values(job.history(), "dropped_tokens")[0] < 0.5
+
+
+def test_interleaved_stages_equal_a_single_process(job: Job, tmp_path: Path) -> None:
+    alone = Job(tmp_path / "alone", {**job.settings, "model": INTERLEAVED["model"]})
+    alone.run()
+    job.run(ranks=2, **INTERLEAVED)
+    assert_equal(job.history(), alone.history())
+
+
+def test_a_run_goes_on_in_any_layout(job: Job, reference: History) -> None:
+    """From stages to experts divided over shards, to a single process, to stages again."""
+    job.settings |= EXPERTS
+    single: dict[str, Any] = DDP
+    for settings, ranks in ((STAGES, 2), (SHARED, 2), (single, 1)):
+        job.run(ranks=ranks, expect=75, stop_after=3, **settings)
+    job.run(ranks=2, **STAGES)
+    assert_equal(job.history(), reference)
+
+
+def assert_equal(history: History, reference: History) -> None:
+    """Losses, gradient norms, evaluations and what the routers did."""
     assert values(history, "loss") == pytest.approx(values(reference, "loss"), rel=1e-5)
     assert values(history, "grad_norm") == pytest.approx(values(reference, "grad_norm"), rel=1e-4)
     assert history.evaluations == pytest.approx(reference.evaluations, rel=1e-5)
     for measure in ("balance_loss", "dropped_tokens", "expert_load_max"):
         assert values(history, measure) == pytest.approx(values(reference, measure), rel=1e-3)
-    assert 0.0 < values(history, "dropped_tokens")[0] < 0.5

@@ -14,6 +14,10 @@ def build_engine(config: TrainConfig, ranks: Ranks, layout: Layout) -> Engine:
         from training.engines.deepspeed import DeepSpeedEngine
 
         return DeepSpeedEngine(config, ranks, layout)
+    if layout.pipeline > 1:
+        from training.engines.pipeline import PipelineEngine
+
+        return PipelineEngine(config, ranks, layout)
     from training.engines.pytorch import TorchEngine
 
     return TorchEngine(config, ranks, layout)

@@ -9,7 +9,8 @@ from torch.nn import functional as F
 
 from training.architecture import build_model as build
 from training.config import ModelConfig, TrainConfig
-from training.model import Routed, Transformer, sample_losses
+from training.flops import count_parameters, flops_per_token
+from training.model import Transformer, sample_losses
 from training.moe import MixtureOfExperts, Router, balance_loss, measure_experts
 
 pytestmark = pytest.mark.training
@@ -125,8 +126,8 @@ def test_training_on_the_balance_loss_evens_the_load() -> None:
     measured = []
     for _ in range(40):
         output = model(tokens)
-        assert isinstance(output, Routed)
-        output.balance.mean().backward()
+        assert isinstance(output, tuple)
+        output[1].mean().backward()
         optimizer.step()
         optimizer.zero_grad()
         measured.append(measure_experts(model, list))
@@ -146,6 +147,13 @@ def test_measures_count_training_only_and_start_over() -> None:
     assert measured["balance_loss"] > 0.9
     model(tokens)
     assert measure_experts(model, list) == pytest.approx(measured)
+
+
+def test_parameters_are_as_many_as_counted_without_building() -> None:
+    for changes in ({}, {"num_experts": None}, {"experts_per_token": 1}):
+        shape = replace(SMALL, **changes)
+        assert count_parameters(shape) == sum(parameter.numel() for parameter in build_model(shape, 0, CPU).parameters())
+    assert flops_per_token(SMALL, 16) == flops_per_token(replace(SMALL, num_experts=8), 16) - 6 * 2 * 4 * 32, "idle experts cost nothing"
 
 
 def test_a_dense_model_measures_nothing() -> None:

@@ -51,6 +51,34 @@ FSDP = {"kind": "fsdp"}
             {"engine": {"kind": "deepspeed", "zero_stage": 0, "offload_optimizer": "cpu"}},
             'engine.offload_optimizer: "cpu" is refused; allowed: none with zero_stage 0',
         ),
+        *[
+            (
+                {"engine": {"kind": "deepspeed", "zero_stage": 1}, "parallel": {axis: 2}, "model": {"num_experts": 4}},
+                f"parallel.{axis}: 2 is refused; allowed: 1 when engine.kind is deepspeed, {reason}",
+            )
+            for axis, reason in (("pipeline", "whose pipelines take"), ("expert", "whose experts are a layer of its own"))
+        ],
+        ({"parallel": {"expert": 2}}, "parallel.expert: 2 is refused; allowed: 1 when model.num_experts is nothing"),
+        (
+            {"parallel": {"expert": 4}, "model": {"num_experts": 6}},
+            "parallel.expert: 4 is refused; allowed: a divisor of model.num_experts = 6",
+        ),
+        ({"model": {"num_experts": 4, "experts_per_token": 5}}, "model.experts_per_token: 5 is refused; allowed: at most num_experts = 4"),
+        (
+            {"model": {"num_experts": 4, "capacity_factor": 2.5}},
+            "model.capacity_factor: 2.5 is refused; allowed: at most num_experts / exp",
+        ),
+        ({"model": {"num_experts": 4, "compile": True}}, "model.compile: true is refused; allowed: false when num_experts is set"),
+        ({"parallel": {"stages_per_rank": 2}}, "parallel.stages_per_rank: 2 is refused; allowed: 1 when pipeline is 1"),
+        ({"parallel": {"pipeline": 5}}, "model.num_layers: 4 is refused; allowed: at least parallel.pipeline 5 x stages_per_rank 1 = 5"),
+        (
+            {"parallel": {"pipeline": 2, "stages_per_rank": 3}},
+            "model.num_layers: 4 is refused; allowed: at least parallel.pipeline 2 x stages_per_rank 3 = 6, one per stage",
+        ),
+        (
+            {"engine": {**FSDP, "sync_gradients": "micro_batch"}, "parallel": {"pipeline": 2}},
+            'engine.sync_gradients: "micro_batch" is refused; allowed: step when parallel.pipeline is above 1',
+        ),
     ],
 )
 def test_what_an_engine_cannot_spread_is_refused(sections: dict, message: str) -> None:
@@ -76,6 +104,41 @@ def test_a_tensor_group_has_to_fit_a_node() -> None:
     assert wide.layout(6, ranks_per_node=6).tensor == 2
     with pytest.raises(ConfigError, match=r"parallel.tensor: 2 is refused; allowed: a divisor of the 3 ranks of a node"):
         wide.layout(6, ranks_per_node=3)
+
+
+@pytest.mark.parametrize(
+    ("parallel", "batch", "world_size", "message"),
+    [
+        ({"pipeline": 4}, {"accumulation": 3}, 4, "batch.accumulation: 3 is refused; allowed: at least parallel.pipeline = 4"),
+        ({"pipeline": 4}, {"micro": 2, "global_batch": 8}, 8, "batch.accumulation: 2 is refused; allowed: at least parallel.pipeline = 4"),
+        ({"pipeline": 2}, {}, 2, "batch.accumulation: 1 is refused; allowed: at least parallel.pipeline = 2"),
+        (
+            {"pipeline": 2, "stages_per_rank": 2},
+            {"accumulation": 5},
+            2,
+            "batch.accumulation: 5 is refused; allowed: a multiple of parallel.pipeline = 2 when stages_per_rank is above 1",
+        ),
+    ],
+)
+def test_a_pipeline_that_its_micro_batches_do_not_fill_is_refused(parallel: dict, batch: dict, world_size: int, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        config(parallel=parallel, batch=batch).plan_batch(world_size)
+    assert message in str(caught.value)
+
+
+def test_experts_divide_the_innermost_data_axis() -> None:
+    experts = {"num_experts": 8}
+    assert str(config(model=experts, parallel={"expert": 2}).layout(4)) == "replicate 4, expert 2 within replicate"
+    hybrid = config(model=experts, engine=FSDP, parallel={"expert": 2, "replicate": 2}).layout(8)
+    assert str(hybrid) == "replicate 2 x shard 4 = 8 ranks, expert 2 within shard"
+    with pytest.raises(ConfigError, match=r"parallel.expert: 4 is refused; allowed: a divisor of the 2 ranks of the shard axis"):
+        config(model=experts, engine=FSDP, parallel={"expert": 4, "replicate": 2}).layout(4)
+
+
+def test_experts_are_cut_along_the_width_where_they_are_sharded_too() -> None:
+    narrow = config(model={"num_experts": 4, "dim": 8, "num_heads": 2}, engine=FSDP, parallel={"expert": 2})
+    with pytest.raises(ConfigError, match=r"model.dim: 8 is refused; allowed: a multiple of the 16 shard ranks that hold the same experts"):
+        narrow.layout(32)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
