@@ -21,6 +21,8 @@ from training.parity_cases import CASES, GLOBAL_BATCH, LENGTH, STEPS, Case
 
 LOSS_TOLERANCE = 1e-5
 """Largest relative deviation of any step's loss."""
+NORM_TOLERANCE = 1e-4
+"""Largest relative deviation of any step's gradient norm before clipping."""
 WEIGHT_TOLERANCE = 1e-4
 """Largest deviation of any weight after the last step, as a share of the largest weight of its tensor."""
 
@@ -34,6 +36,8 @@ class Result:
     ranks: int
     loss_deviation: float
     """Largest relative deviation of a step's loss."""
+    norm_deviation: float
+    """Largest relative deviation of a step's global gradient norm."""
     weight_deviation: float
     """Largest deviation of a weight, as a share of the largest in its tensor."""
     tokens_per_second: float
@@ -41,8 +45,8 @@ class Result:
 
     @property
     def holds(self) -> bool:
-        """Whether both deviations are within their tolerance."""
-        return self.loss_deviation <= LOSS_TOLERANCE and self.weight_deviation <= WEIGHT_TOLERANCE
+        """Whether all deviations are within their tolerance."""
+        return self.loss_deviation <= LOSS_TOLERANCE and self.norm_deviation <= NORM_TOLERANCE and self.weight_deviation <= WEIGHT_TOLERANCE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -93,31 +97,35 @@ def compare(cases: Iterable[Case]) -> Iterator[Result]:
         yield result
 
 
-def _result(case: Case, outcome: dict, deviations: tuple[float, float]) -> Result:
+def _result(case: Case, outcome: dict, deviations: tuple[float, float, float]) -> Result:
     return Result(
         name=case.name,
         strategy=case.strategy,
         ranks=case.ranks,
         loss_deviation=deviations[0],
-        weight_deviation=deviations[1],
+        norm_deviation=deviations[1],
+        weight_deviation=deviations[2],
         tokens_per_second=GLOBAL_BATCH * LENGTH / min(outcome["seconds"]),
     )
 
 
 def _line(result: Result) -> str:
     return (
-        f"{result.name:45} loss {result.loss_deviation:.1e}  weights {result.weight_deviation:.1e}  {result.tokens_per_second:.0f} tokens/s"
+        f"{result.name:45} loss {result.loss_deviation:.1e}  norm {result.norm_deviation:.1e}  weights {result.weight_deviation:.1e}"
+        f"  {result.tokens_per_second:.0f} tokens/s"
     )
 
 
 def markdown(results: Sequence[Result]) -> str:
     """The table and what it says."""
     rows = [
-        f"| {result.strategy} | {result.ranks} | {result.loss_deviation:.1e} | {result.weight_deviation:.1e} "
+        f"| {result.strategy} | {result.ranks} | {result.loss_deviation:.1e} | {result.norm_deviation:.1e} | {result.weight_deviation:.1e} "
         f"| {result.tokens_per_second:,.0f} | {'yes' if result.holds else '**no**'} |"
         for result in results
     ]
-    return _TEXT.format(steps=STEPS, loss=LOSS_TOLERANCE, weight=WEIGHT_TOLERANCE, batch=GLOBAL_BATCH, rows="\n".join(rows))
+    return _TEXT.format(
+        steps=STEPS, loss=LOSS_TOLERANCE, norm=NORM_TOLERANCE, weight=WEIGHT_TOLERANCE, batch=GLOBAL_BATCH, rows="\n".join(rows)
+    )
 
 
 _TEXT = """# Parity
@@ -127,13 +135,14 @@ environment, trains one small model {steps} optimizer steps under each strategy,
 (gloo), and compares with one process that has no wrapper at all:
 
 - loss: the largest relative deviation of any step's loss; it holds up to {loss:g}. What remains is the order of sums.
+- norm: the largest relative deviation of the global gradient norm before clipping; it holds up to {norm:g}.
 - weights: the largest deviation of any weight after the last step, gathered, as a share of the largest weight of its tensor; it holds up to
   {weight:g}. AdamW divides by the root of the second moment, so that rounding in a near-zero gradient moves a weight by more than rounding.
 - tokens/s: the best step over all ranks together. All ranks share this machine's cores, so it says what a strategy costs here and nothing
   of what it gains on many GPUs.
 
-| strategy | ranks | loss | weights | tokens/s | holds |
-| --- | --- | --- | --- | --- | --- |
+| strategy | ranks | loss | norm | weights | tokens/s | holds |
+| --- | --- | --- | --- | --- | --- | --- |
 {rows}
 """
 

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -26,7 +26,10 @@ _TIMEOUT_SECONDS = 300.0
 
 
 def run_case(case: Case) -> dict:
-    """What rank 0 has measured: losses, weights and seconds of each step. Raises RuntimeError with the ranks' output if one fails."""
+    """What rank 0 has measured: weights, and losses, gradient norms and seconds of each step.
+
+    Raises RuntimeError with the ranks' output if one fails.
+    """
     with tempfile.TemporaryDirectory() as folder:
         environ = {"WORLD_SIZE": str(case.ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
         pids = [_fork(case, {**environ, "RANK": str(rank), "LOCAL_RANK": str(rank)}, Path(folder)) for rank in range(case.ranks)]
@@ -37,37 +40,41 @@ def run_case(case: Case) -> dict:
         return torch.load(Path(folder) / "outcome")
 
 
-def deviation(outcome: dict, reference: dict) -> tuple[float, float]:
-    """Largest relative deviation of a step's loss, and of a weight as a share of the largest in its tensor.
+def deviation(outcome: dict, reference: dict) -> tuple[float, float, float]:
+    """Largest relative deviation of a step's loss, of its gradient norm, and of a weight as a share of the largest in its tensor.
 
     Raises RuntimeError if the two have other parameters.
     """
     if outcome["weights"].keys() != reference["weights"].keys():
         raise RuntimeError(f"other parameters than one process: {sorted(outcome['weights'].keys() ^ reference['weights'].keys())}")
-    losses = zip(outcome["losses"], reference["losses"], strict=True)
     weights = ((outcome["weights"][name], whole) for name, whole in reference["weights"].items())
     return (
-        max(abs(found - expected) / abs(expected) for found, expected in losses),
+        _relative(outcome["losses"], reference["losses"]),
+        _relative(outcome["norms"], reference["norms"]),
         max(float((found - whole).abs().max() / whole.abs().max()) for found, whole in weights),
     )
 
 
+def _relative(found: Sequence[float], expected: Sequence[float]) -> float:
+    return max(abs(one - other) / abs(other) for one, other in zip(found, expected, strict=True))
+
+
 def train(config: TrainConfig) -> dict:
-    """Train on this rank, as the trainer's loop does; gives losses, seconds and, on rank 0, weights."""
+    """Train on this rank, as the trainer's loop does; gives losses, gradient norms, seconds and, on rank 0, weights."""
     launch = read_launch(os.environ)
     layout, plan = config.layout(launch.world_size), config.plan_batch(launch.world_size)
     torch.set_num_threads(1)
     ranks = join(launch, config.distributed, lambda: None)
     engine = build_engine(config, ranks, layout)
     weight = float(layout.reports_loss(ranks.rank))
-    losses, seconds = [], []
+    losses, norms, seconds = [], [], []
     for step in range(config.steps):
         started = time.monotonic()
         mean = engine.accumulate(_batches(step, plan, layout, ranks.rank))
-        engine.optimizer_step(_rate(config, step))
+        norms.append(engine.optimizer_step(_rate(config, step)))
         losses.append(ranks.sum([weight * float(mean)])[0] / plan.replicas)
         seconds.append(time.monotonic() - started)
-    return {"losses": losses, "seconds": seconds, "weights": engine.whole_weights()}
+    return {"losses": losses, "norms": norms, "seconds": seconds, "weights": engine.whole_weights()}
 
 
 def samples_of(step: int) -> torch.Tensor:

@@ -26,6 +26,10 @@ BASE = {
 DDP = {"engine": {"kind": "ddp"}}
 
 
+FSDP = {"engine": {"kind": "fsdp"}}
+TENSOR = {"parallel": {"tensor": 2}}
+
+
 def zero(stage: int, precision: str = "fp32") -> dict:
     """Settings of a ZeRO stage."""
     return {"engine": {"kind": "deepspeed", "zero_stage": stage, "precision": precision}}

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.job import DDP, Job, values, zero
+from tests.training.job import DDP, FSDP, TENSOR, Job, values, zero
 from training.history import History
 
 pytestmark = pytest.mark.training
 
-ENGINES = {"ddp": DDP, **{f"zero{stage}": zero(stage) for stage in range(4)}}
+ENGINES = {"ddp": DDP, "fsdp": FSDP, "tensor": TENSOR, **{f"zero{stage}": zero(stage) for stage in range(4)}}
 STEPS, STOP = 20, 8
 # One replica per rank, one sample each: all rank counts make the same global batch.
 SETTINGS = {"steps": STEPS, "batch": {"micro": 1, "global_batch": 8}, "evaluation": {"every": 0}, "checkpoint": {"every": 0, "keep": 4}}
@@ -34,11 +34,20 @@ SELECTION = [
     ("zero3", 1, "zero2", 2),
     ("zero0", 1, "zero1", 1),
     ("ddp", 2, "zero3", 2),
+    ("fsdp", 2, "fsdp", 4),
+    ("fsdp", 4, "tensor", 4),
+    ("tensor", 2, "zero3", 2),
+    ("zero1", 2, "fsdp", 2),
     ("zero2", 2, "ddp", 1),
     ("zero3", 2, "zero0", 1),
 ]
 CASES = (
-    [(name, before, name, after) for name in ENGINES for before, after in itertools.permutations(RANKS, 2)]
+    [
+        (name, before, name, after)
+        for name in ENGINES
+        for before, after in itertools.permutations(RANKS, 2)
+        if name != "tensor" or min(before, after) > 1
+    ]
     + [(before, 2, after, 2) for before, after in itertools.permutations(ENGINES, 2)]
     if os.environ.get("TRAINYARD_ELASTIC") == "all"
     else SELECTION

@@ -1,18 +1,40 @@
 """Every way of spreading a run over ranks computes the same run: one process is the reference.
 
 fp32 on one thread: what differs is the order of sums, so losses agree to 1e-5 relative and the learning rate exactly.
+
+By default the whole trainer runs a few strategies, and `training.parity`, which also compares the weights, some more.
+TRAINYARD_PARITY=all gives it every strategy and number of ranks there is, for as long as that takes:
+
+    TRAINYARD_PARITY=all pytest tests/training/test_parity.py -k harness
 """
 
+import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.training.job import DDP, Job, values, zero
+from tests.training.job import DDP, FSDP, TENSOR, Job, values, zero
+from tests.training.rank import REPOSITORY, environment, training_python
 from training.history import History
+from training.parity_cases import CASES
 
 pytestmark = pytest.mark.training
 
 
+WHOLE_TABLE = os.environ.get("TRAINYARD_PARITY") == "all"
+# One of each kind; what the whole trainer runs below is left out.
+SELECTION = {
+    "FSDP2, gradients summed per micro-batch, 2 ranks",
+    "FSDP2, offloaded to the CPU, 2 ranks",
+    "FSDP2, recomputed selectively, 2 ranks",
+    "HSDP 2 x 2, 4 ranks",
+    "DDP 2 x TP 2, 4 ranks",
+    "FSDP2 2 x TP 2, 4 ranks",
+    "ZeRO-2, optimizer offloaded, 2 ranks",
+    "ZeRO-3, both offloaded, 2 ranks",
+}
 RECOMPUTED = {**zero(3), "model": {"activation_checkpointing": "full"}}
 
 
@@ -25,8 +47,19 @@ def reference(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> History
 
 @pytest.mark.parametrize(
     ("engine", "ranks", "micro"),
-    [(DDP, 2, 2), (DDP, 4, 2), (DDP, 1, 8), (zero(0), 2, 2), (zero(1), 2, 2), (zero(2), 2, 2), (zero(3), 2, 2), (RECOMPUTED, 2, 2)],
-    ids=["ddp-2", "ddp-4", "no-accumulation", "zero-0", "zero-1", "zero-2", "zero-3", "zero-3-recomputed"],
+    [
+        (DDP, 2, 2),
+        (DDP, 4, 2),
+        (DDP, 1, 8),
+        (zero(0), 2, 2),
+        (zero(1), 2, 2),
+        (zero(2), 2, 2),
+        (zero(3), 2, 2),
+        (RECOMPUTED, 2, 2),
+        (FSDP, 2, 2),
+        (TENSOR, 2, 2),
+    ],
+    ids=["ddp-2", "ddp-4", "no-accumulation", "zero-0", "zero-1", "zero-2", "zero-3", "zero-3-recomputed", "fsdp-2", "tensor-2"],
 )
 def test_losses_equal_those_of_a_single_process(job: Job, reference: History, engine: dict, ranks: int, micro: int) -> None:
     job.run(ranks=ranks, batch={"micro": micro}, **engine)
@@ -37,10 +70,45 @@ def test_losses_equal_those_of_a_single_process(job: Job, reference: History, en
     assert history.evaluations == pytest.approx(reference.evaluations, rel=1e-5)
 
 
-@pytest.mark.parametrize("stage", [0, 1, 2, 3])
-def test_bf16_stays_near_fp32(job: Job, reference: History, stage: int) -> None:
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
+    """What the parity command says of each case, by name."""
+    results = tmp_path_factory.mktemp("parity") / "results.json"
+    command = [training_python(), "-m", "training.parity", "--json", str(results)]
+    command += [] if WHOLE_TABLE else ["--exactly", *SELECTION]
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {result["name"]: result for result in json.loads(results.read_text())}
+
+
+@pytest.mark.parametrize("name", [case.name for case in CASES if WHOLE_TABLE or case.name in SELECTION])
+def test_the_harness_finds_the_losses_and_weights_of_a_single_process(measured: dict[str, dict], name: str) -> None:
+    assert measured[name]["loss_deviation"] <= 1e-5
+    assert measured[name]["norm_deviation"] <= 1e-4
+    assert measured[name]["weight_deviation"] <= 1e-4
+
+
+def test_the_harness_knows_a_strategy_that_computes_something_else(tmp_path: Path) -> None:
+    """Half of the samples dropped and one weight decay forgotten: both must show, or the table says nothing."""
+    results = tmp_path / "results.json"
+    program = (
+        "import dataclasses, sys, training.parity as parity, training.parity_cases as cases;"
+        "wrong = cases.Case('wrong', 2, {'optimizer': {'weight_decay': 0.0}});"
+        "parity.CASES = (wrong, cases.Case('less', 2, {'batch': {'global_batch': 4}}));"
+        "sys.exit(parity.main(['--json', sys.argv[1]]))"
+    )
+    command = [training_python(), "-c", program, str(results)]
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    wrong, less = json.loads(results.read_text())
+    assert wrong["weight_deviation"] > 1e-4
+    assert less["loss_deviation"] > 1e-5
+
+
+@pytest.mark.parametrize("precise", [zero(0), zero(1), zero(2), zero(3), FSDP], ids=["zero-0", "zero-1", "zero-2", "zero-3", "fsdp"])
+def test_bf16_stays_near_fp32(job: Job, reference: History, precise: dict) -> None:
     """Weights in bf16, master weights and sums in fp32: 2e-4 from fp32 was measured; sums in bf16 would be off by 8e-3."""
-    job.run(ranks=2, **zero(stage, "bf16"))
+    job.run(ranks=2, engine={**precise["engine"], "precision": "bf16"})
     losses = values(job.history(), "loss")
     assert losses == pytest.approx(values(reference, "loss"), rel=1e-3)
     assert losses != values(reference, "loss")

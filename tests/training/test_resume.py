@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.job import DDP, Job, values, zero
+from tests.training.job import DDP, FSDP, TENSOR, Job, values, zero
 from training.history import History
 
 pytestmark = pytest.mark.training
@@ -19,7 +19,7 @@ def assert_same(pieces: History, whole: History) -> None:
     assert pieces.evaluations == whole.evaluations
 
 
-@pytest.mark.parametrize("engine", [DDP, zero(1), zero(3)], ids=["ddp", "zero-1", "zero-3"])
+@pytest.mark.parametrize("engine", [DDP, FSDP, TENSOR, zero(1), zero(3)], ids=["ddp", "fsdp", "tensor", "zero-1", "zero-3"])
 def test_two_ranks_stopped_at_several_steps_equal_the_unbroken_run(job: Job, engine: dict) -> None:
     whole = Job(job.folder / "whole", job.settings)
     whole.run(ranks=2, **engine)
