@@ -5,7 +5,7 @@ Values come from the seed or from files and from each parameter's name, so they 
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -39,8 +39,21 @@ class Architecture(Protocol):
         ...
 
 
+def resolve_model(config: TrainConfig) -> TrainConfig:
+    """The configuration with what only the model's files know: vocabulary and digest. Raises ConfigError when they do not go with it."""
+    if config.model.kind != "huggingface":
+        return config
+    from training.huggingface.folder import resolve
+
+    return resolve(config)
+
+
 def choose_architecture(config: TrainConfig) -> Architecture:
-    """The architecture that `config.model` describes."""
+    """The architecture that `config.model` describes; the configuration is one that `resolve_model` gave."""
+    if config.model.kind == "huggingface":
+        from training.huggingface.architecture import HuggingFaceArchitecture
+
+        return HuggingFaceArchitecture(config.model, config.seed)
     from training.model import TransformerArchitecture
 
     return TransformerArchitecture(config.model, config.seed)
@@ -74,10 +87,13 @@ def place(model: nn.Module, device: torch.device) -> None:
             setattr(model.get_submodule(parent), attribute, parameter)
 
 
-def copy_whole(parameter: Tensor, whole: Tensor) -> None:
-    """Copy a whole tensor into a parameter, or this rank's part of it where the parameter is a DTensor. Call without gradients."""
+def copy_whole(parameter: Tensor, whole: Any) -> None:
+    """Copy a whole tensor into a parameter, or this rank's part of it where the parameter is a DTensor. Call without gradients.
+
+    `whole` may be anything that slicing makes a tensor of, such as a tensor in a file, of which just the part is read then.
+    """
     if not hasattr(parameter, "device_mesh"):
-        parameter.copy_(whole)
+        parameter.copy_(whole[...])
         return
     from torch.distributed.tensor import DTensor
     from torch.distributed.tensor._utils import compute_local_shape_and_global_offset

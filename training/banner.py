@@ -15,15 +15,15 @@ from training.distributed import Ranks
 from training.engines import Engine
 from training.layout import Layout, check_nodes
 from training.meter import Meter
+from training.precision import DTYPES
 
 _log = logging.getLogger(__name__)
-_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def show_banner(config: TrainConfig, ranks: Ranks, layout: Layout, plan: BatchPlan, dataset: Dataset, engine: Engine, meter: Meter) -> None:
     """Log it, a fact a line."""
     launch, length = ranks.launch, config.data.sequence_length
-    kernel = choose_architecture(config).attention_kernel(length, _DTYPES[config.engine.precision], ranks.device)
+    kernel = choose_architecture(config).attention_kernel(length, DTYPES[config.engine.precision], ranks.device)
     _log.info("run %s in %s: %d optimizer steps", config.name, config.run_directory, config.steps)
     _log.info("world size %d (launched by %s, rank 0 at %s:%d)", ranks.world_size, launch.launcher, launch.master_addr, launch.master_port)
     _log.info("mesh %s", layout)

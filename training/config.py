@@ -28,14 +28,58 @@ S3_SCHEME = "s3://"
 """What an address in S3 begins with."""
 _SCHEME = re.compile(r"[a-z0-9]+://")
 _S3_URL = re.compile(r"s3://[a-z0-9][-.a-z0-9]{1,61}[a-z0-9](/.*)?")
+# What only the transformer of our own has from the configuration.
+_OWN_SHAPE = ("dim", "num_layers", "num_heads", "num_kv_heads", "ffn_dim", "num_experts", "rope_theta", "norm_eps", "dropout")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HuggingFaceConfig(Section):
+    """Causal language model of the transformers library; used when model.kind is huggingface."""
+
+    source: str | None = None
+    """Folder with config.json and safetensors files, the same on every host; or a model's name on a hub that every host reaches."""
+    revision: str | None = None
+    """Branch, tag or commit on the hub; nothing means its main branch."""
+    weights: Literal["pretrained", "random"] = "pretrained"
+    """pretrained: start from the folder's weights. random: only its architecture, filled from the seed."""
+    digest: str | None = None
+    """Identity of the model, which a resume compares. Filled in at the start; one that is given must be the folder's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdapterConfig(Section):
+    """Parameter-efficient fine-tuning of a Hugging Face model: its own weights are frozen, low-rank additions are trained and saved."""
+
+    kind: Literal["none", "lora", "qlora"] = "none"
+    """none: all weights are trained. lora: low-rank adapters. qlora: the same over weights quantised to 4 bits (NF4)."""
+    rank: Positive = 16
+    """Inner width of each adapter."""
+    alpha: Annotated[float, Range(above=0)] = 32.0
+    """Adapters are scaled by alpha / rank."""
+    dropout: Annotated[float, Range(at_least=0, below=1)] = 0.0
+    """Dropout before each adapter while training."""
+    targets: tuple[str, ...] = ()
+    """Names, or ends of names, of the layers that get an adapter; none means every linear layer but the head."""
+
+    def check(self) -> None:
+        if self.kind == "none":
+            for name in ("rank", "alpha", "dropout", "targets"):
+                if getattr(self, name) != getattr(type(self), name):
+                    raise ConfigError(name, getattr(self, name), "its default when adapter.kind is none")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig(Section):
-    """Shape of the decoder-only transformer."""
+    """The model: a decoder-only transformer of this shape, or one of the transformers library."""
 
+    kind: Literal["transformer", "huggingface"] = "transformer"
+    """transformer: the one that the keys below describe. huggingface: the one in huggingface.source, which brings its own shape."""
+    huggingface: HuggingFaceConfig = field(default_factory=HuggingFaceConfig)
+    """Where a Hugging Face model comes from."""
+    adapter: AdapterConfig = field(default_factory=AdapterConfig)
+    """What of a Hugging Face model is trained."""
     vocab_size: Positive = 256
-    """Token ids that the model knows; 256 is enough for bytes."""
+    """Token ids that the model knows; 256 is enough for bytes. That of a Hugging Face model is read from its folder."""
     dim: Positive = 128
     """Width of the residual stream."""
     num_layers: Positive = 4
@@ -70,6 +114,7 @@ class ModelConfig(Section):
     """Compile each block with torch.compile at its first use; minutes at the start, and a C++ compiler on the CPU."""
 
     def check(self) -> None:
+        self._check_kind()
         if self.dim % self.num_heads:
             raise ConfigError("dim", self.dim, f"a multiple of num_heads = {self.num_heads}")
         if self.dim // self.num_heads % 2:
@@ -77,6 +122,20 @@ class ModelConfig(Section):
         if self.num_heads % self.num_kv_heads:
             raise ConfigError("num_kv_heads", self.num_kv_heads, f"a divisor of num_heads = {self.num_heads}")
         self._check_experts()
+
+    def _check_kind(self) -> None:
+        if self.kind == "huggingface":
+            if not self.huggingface.source:
+                raise ConfigError("huggingface.source", self.huggingface.source, "a folder or a hub's name when model.kind is huggingface")
+            for name in _OWN_SHAPE:
+                if getattr(self, name) != getattr(type(self), name):
+                    raise ConfigError(
+                        name, getattr(self, name), "its default when model.kind is huggingface: the model's config.json has it"
+                    )
+            return
+        for name in ("huggingface", "adapter"):
+            if (value := getattr(self, name)) != type(value)():
+                raise ConfigError(name, value.to_mapping(), "its defaults when model.kind is transformer; set model.kind to huggingface")
 
     def _check_experts(self) -> None:
         if self.num_experts is None:
@@ -184,8 +243,13 @@ class EngineConfig(Section):
     """ddp: plain PyTorch, replicated (also the single-process engine). fsdp: PyTorch's FSDP2, sharded. deepspeed: ZeRO."""
     zero_stage: Literal[0, 1, 2, 3] | None = None
     """DeepSpeed only, and required there: 1 shards optimizer state, 2 gradients too, 3 parameters too."""
-    precision: Literal["fp32", "bf16"] = "fp32"
-    """Arithmetic of the forward and backward pass. Master weights and optimizer state stay fp32, and neither needs a loss scaler."""
+    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    """Arithmetic of the forward and backward pass. Master weights and optimizer state stay fp32. fp16 alone scales the loss: an update
+    whose gradients overflow is skipped, counts as a step, and halves the scale."""
+    loss_scale_power: Annotated[int, Range(at_least=0, at_most=32)] = 16
+    """fp16 only: the loss is multiplied by 2 to this power at first."""
+    loss_scale_window: Positive = 1000
+    """fp16 only: steps in a row without overflow after which the scale doubles."""
 
     reduce_precision: Literal["fp32", "bf16"] = "fp32"
     """FSDP only: arithmetic of the sums of gradients over the ranks. bf16 halves their traffic."""
@@ -227,6 +291,16 @@ class EngineConfig(Section):
             raise ConfigError("zero_stage", None, "0, 1, 2 or 3 when kind is deepspeed")
         if self.kind != "deepspeed" and self.zero_stage is not None:
             raise ConfigError("zero_stage", self.zero_stage, f"nothing when kind is {self.kind}; ZeRO needs kind deepspeed")
+        self._check_precision()
+
+    def _check_precision(self) -> None:
+        if self.precision == "fp16" and self.zero_stage == 0:
+            raise ConfigError(
+                "precision", "fp16", "fp32 or bf16 with zero_stage 0, where DeepSpeed does not save the loss scale; or kind ddp"
+            )
+        for name in ("loss_scale_power", "loss_scale_window"):
+            if self.precision != "fp16" and getattr(self, name) != getattr(type(self), name):
+                raise ConfigError(name, getattr(self, name), f"its default when precision is {self.precision}; only fp16 scales the loss")
 
     def __str__(self) -> str:
         return f"{self.kind} ZeRO-{self.zero_stage} {self.precision}" if self.kind == "deepspeed" else f"{self.kind} {self.precision}"
@@ -401,6 +475,7 @@ class TrainConfig(Section):
             source = "schedule.decay_steps" if self.schedule.decay_steps else "steps"
             raise ConfigError("schedule.warmup_steps", self.schedule.warmup_steps, f"fewer than {source} = {self.decay_steps}")
         self._check_parallel()
+        self._check_huggingface()
 
     def _check_parallel(self) -> None:
         """Refuse axes that the engine does not have, and sizes of the model that do not divide over them."""
@@ -423,6 +498,16 @@ class TrainConfig(Section):
         ):
             if size % parallel.tensor:
                 raise ConfigError(path, size, f"a multiple of parallel.tensor = {parallel.tensor}")
+
+    def _check_huggingface(self) -> None:
+        """Refuse what only the transformer of our own has, and what quantised weights do not go with."""
+        if self.model.kind != "huggingface":
+            return
+        for axis in ("tensor", "pipeline", "expert"):
+            if (size := getattr(self.parallel, axis)) > 1:
+                raise ConfigError(f"parallel.{axis}", size, "1 when model.kind is huggingface; shard it with fsdp or a ZeRO stage instead")
+        if self.model.adapter.kind == "qlora" and self.engine.kind != "ddp":
+            raise ConfigError("engine.kind", self.engine.kind, "ddp when model.adapter.kind is qlora: quantised weights are not sharded")
 
     def _check_experts(self) -> None:
         expert, model = self.parallel.expert, self.model

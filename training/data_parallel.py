@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import torch
 from torch import nn
 from torch.distributed._composable.replicate_with_fsdp import replicate
 from torch.distributed.device_mesh import DeviceMesh
@@ -11,8 +10,7 @@ from torch.distributed.tensor import Shard
 
 from training.config import EngineConfig
 from training.expert_parallel import mixtures
-
-_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+from training.precision import DTYPES
 
 
 def shard_state(model: nn.Module, blocks: Sequence[nn.Module], mesh: DeviceMesh, config: EngineConfig) -> None:
@@ -68,8 +66,8 @@ def precision_policy(config: EngineConfig) -> MixedPrecisionPolicy:
     Inputs are not cast: the embedding gives the residual stream its precision, and rotary angles must keep theirs.
     """
     return MixedPrecisionPolicy(
-        param_dtype=_DTYPES[config.precision] if config.precision != "fp32" else None,
-        reduce_dtype=_DTYPES[config.reduce_precision],
+        param_dtype=DTYPES[config.precision] if config.precision != "fp32" else None,
+        reduce_dtype=DTYPES[config.reduce_precision],
         cast_forward_inputs=False,
     )
 

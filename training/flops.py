@@ -9,23 +9,25 @@ from training.config import ModelConfig
 
 def count_parameters(model: ModelConfig) -> int:
     """Parameters of the whole model."""
+    idle_experts = (model.num_experts or 1) - _active_experts(model)
     norms = (2 * model.num_layers + 1) * model.dim
-    idle_experts = model.num_experts - model.experts_per_token if model.num_experts else 0
-    return model.vocab_size * model.dim + matrix_weights(model) + model.num_layers * idle_experts * feed_forward_weights(model) + norms
+    return model.vocab_size * model.dim + matrix_weights(model) + idle_experts * model.num_layers * _expert_weights(model) + norms
 
 
 def matrix_weights(model: ModelConfig) -> int:
-    """Weights that each token is multiplied by: all but norms, the embedding, which is a lookup, and the experts it does not go to."""
+    """Weights that each token is multiplied by: all but norms, the experts that it does not go to, and the embedding, which is a lookup."""
     head_dim = model.dim // model.num_heads
     attention = model.dim * head_dim * 2 * (model.num_heads + model.num_kv_heads)
-    feed_forward = feed_forward_weights(model)
-    if model.num_experts:
-        feed_forward = model.experts_per_token * feed_forward + model.num_experts * model.dim
+    router = model.dim * (model.num_experts or 0)
+    feed_forward = _active_experts(model) * _expert_weights(model) + router
     return model.num_layers * (attention + feed_forward) + model.vocab_size * model.dim
 
 
-def feed_forward_weights(model: ModelConfig) -> int:
-    """Weights of one SwiGLU network: a block's, or an expert's."""
+def _active_experts(model: ModelConfig) -> int:
+    return 1 if model.num_experts is None else model.experts_per_token
+
+
+def _expert_weights(model: ModelConfig) -> int:
     return 3 * model.dim * model.ffn_dim
 
 

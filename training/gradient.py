@@ -38,10 +38,14 @@ def global_norm(parameters: Iterable[Tensor], layout: Layout, device: torch.devi
     return squares.sqrt().float()
 
 
+def local_gradients(parameters: Iterable[Tensor]) -> list[Tensor]:
+    """What this rank holds of all gradients, to be changed in place."""
+    return [_local(parameter.grad) for parameter in parameters if parameter.grad is not None]
+
+
 def clip(parameters: Iterable[Tensor], norm: Tensor, limit: float) -> None:
     """Scale gradients down so that their global norm is at most the limit."""
-    gradients = [_local(parameter.grad) for parameter in parameters if parameter.grad is not None]
-    if gradients:
+    if gradients := local_gradients(parameters):
         factor = torch.clamp(limit / (norm + 1e-6), max=1.0)
         torch._foreach_mul_(gradients, factor.to(gradients[0].device))
 

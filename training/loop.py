@@ -10,7 +10,7 @@ from contextlib import closing
 import torch
 
 from training import distributed
-from training.architecture import choose_architecture
+from training.architecture import choose_architecture, resolve_model
 from training.banner import show_banner
 from training.batch import BatchPlan
 from training.checkpoint import Checkpointer, SavedCheckpoint
@@ -37,6 +37,7 @@ _log = logging.getLogger(__name__)
 
 def run(config: TrainConfig, launch: Launch, stop: StopRequest) -> ExitCode:
     """Join the other ranks, resume or start, train to the end or to a stop. Gives DONE or RESTART; anything else raises."""
+    config = resolve_model(config)
     layout = config.layout(launch.world_size, launch.local_world_size)
     plan = config.plan_batch(launch.world_size)
     dataset = Dataset(config)
@@ -138,7 +139,8 @@ class Trainer:
         progress.step += 1
         progress.samples += plan.global_batch
         seconds = time.monotonic() - started
-        if not math.isfinite(loss) or not math.isfinite(norm):
+        skipped = self._config.engine.precision == "fp16" and not math.isfinite(norm)
+        if not math.isfinite(loss) or not (math.isfinite(norm) or skipped):
             raise TrainingError(f"step {progress.step}: loss {loss}, gradient norm {norm}; lower optimizer.lr or look at the data")
         rates = self._meter.measure(seconds) | {"data_wait_seconds": waited / self._ranks.world_size}
         self._metrics.step(progress.step, loss=loss, lr=rate, grad_norm=norm, **rates, **self._engine.measures())

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import sys
 import time
 from io import TextIOWrapper
@@ -79,7 +80,9 @@ class Metrics:
 
     def _write(self, event: str, **values: Any) -> None:
         if self._file:
-            self._file.write(json.dumps({"event": event, "time": round(time.time(), 3), **values}) + "\n")
+            # JSON has no word for infinity, which is the norm of an update that fp16 skipped.
+            known = {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in values.items()}
+            self._file.write(json.dumps({"event": event, "time": round(time.time(), 3), **known}) + "\n")
             self._file.flush()
 
     def _draw(self, group: str, step: int, values: dict[str, float]) -> None:

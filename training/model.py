@@ -213,9 +213,14 @@ def attention_kernel(name: str) -> "AbstractContextManager[None]":
 def attention_choice(config: ModelConfig, length: int, dtype: torch.dtype, device: torch.device) -> str:
     """Name of the kernel family that PyTorch takes for this shape, for the log."""
     shape = (1, config.num_heads, length, config.dim // config.num_heads)
+    return kernel_choice(config.attention, shape, config.dropout, dtype, device)
+
+
+def kernel_choice(name: str, shape: tuple[int, ...], dropout: float, dtype: torch.dtype, device: torch.device) -> str:
+    """Name of the kernel family that PyTorch takes for causal attention over [batch, heads, sequence, head] within what `name` allows."""
     probe = torch.empty(shape, dtype=dtype, device=device)
-    with attention_kernel(config.attention):
-        choice = torch._fused_sdp_choice(probe, probe, probe, dropout_p=config.dropout, is_causal=True)
+    with attention_kernel(name):
+        choice = torch._fused_sdp_choice(probe, probe, probe, dropout_p=dropout, is_causal=True)
     return SDPBackend(choice).name.lower().removesuffix("_attention")
 
 

@@ -10,7 +10,7 @@ from training.schema import ConfigError
 
 # These change how the same numbers are computed, not what the run is.
 _FREE_DATA_KEYS = {"files", "shards", "cache_directory", "cache_gb", "verify", "workers", "prefetch", "timeout_seconds"}
-_FREE_MODEL_KEYS = {"attention", "activation_checkpointing", "compile"}
+_FREE_MODEL_KEYS = {"attention", "activation_checkpointing", "compile", "huggingface"}
 
 
 @dataclass
@@ -67,6 +67,7 @@ def refuse_other_run(info: CheckpointInfo, config: TrainConfig, corpus: str) -> 
                 raise ConfigError(
                     f"{section}.{key}", value, f"{json.dumps(then[section].get(key))}, as in the checkpoint of step {info.step}"
                 )
+    _refuse_other_source(now["model"], then["model"], info.step)
     if now["seed"] != then["seed"]:
         raise ConfigError("seed", now["seed"], f"{then['seed']}, as in the checkpoint of step {info.step}: it fixes the order of samples")
     if info.corpus != corpus:
@@ -74,6 +75,17 @@ def refuse_other_run(info: CheckpointInfo, config: TrainConfig, corpus: str) -> 
         raise ConfigError(setting, value, f"the corpus that step {info.step} was trained on; these files differ from it")
     if info.step > config.steps:
         raise ConfigError("steps", config.steps, f"at least {info.step}: the newest checkpoint has made that many")
+
+
+def _refuse_other_source(now: dict[str, Any], then: dict[str, Any], step: int) -> None:
+    """A Hugging Face model may lie elsewhere by now, but it must be the same: adapters go with the weights they were trained on."""
+    digests = [model.get("huggingface", {}).get("digest") for model in (now, then)]
+    if digests[0] != digests[1]:
+        raise ConfigError(
+            "model.huggingface.source",
+            now["huggingface"]["source"],
+            f"the model of the checkpoint of step {step}; this one differs from it",
+        )
 
 
 def layout_change(info: CheckpointInfo, config: TrainConfig, world_size: int) -> str | None:

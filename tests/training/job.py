@@ -24,6 +24,7 @@ BASE = {
     "distributed": {"init_timeout_seconds": 120},
 }
 DDP = {"engine": {"kind": "ddp"}}
+FSDP = {"engine": {"kind": "fsdp"}}
 
 
 FSDP = {"engine": {"kind": "fsdp"}}
@@ -42,6 +43,7 @@ class Job:
     folder: Path
     settings: dict = field(default_factory=dict)
     ranks: int = 1
+    base: dict = field(default_factory=lambda: BASE)
 
     @property
     def directory(self) -> Path:
@@ -55,7 +57,7 @@ class Job:
 
     def config(self, **changes: Any) -> dict:
         """The configuration as the trainer reads it."""
-        merged = merge(merge(BASE, self.settings), changes)
+        merged = merge(merge(self.base, self.settings), changes)
         return merge(merged, {"checkpoint": {"directory": str(self.folder)}})
 
     def history(self) -> History:

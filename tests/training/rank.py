@@ -109,7 +109,7 @@ class Rank:
     """One rank's process."""
 
     def __init__(self, arguments: Sequence[str], environ: dict[str, str], output: Path, module: str = "training.train") -> None:
-        self._output = output
+        self.output = output
         self.code: int | None = None
         request = {"start": list(arguments), "environ": environ, "output": str(output), "module": module}
         self.pid: int = template().ask(request)["pid"]
@@ -127,7 +127,7 @@ class Rank:
 
     def log(self) -> str:
         """Output so far."""
-        return self._output.read_text(errors="replace") if self._output.exists() else ""
+        return self.output.read_text(errors="replace") if self.output.exists() else ""
 
 
 def environment() -> dict[str, str]:

@@ -6,6 +6,7 @@ signals, memory and exit code. Requests are JSON lines on stdin, one answer line
     {"start": [arguments], "environ": {...}, "output": "file", "module": "training.train"}  ->  {"pid": 123}
     {"damage": "checkpoint"}                                   ->  {"damage": [what is wrong with it]}
     {"poll": 123}                                              ->  {"code": null | exit code, negative for a signal}
+    {"import": [modules]}                                      ->  {}, once ranks forked from now on have them
 """
 
 import importlib
@@ -36,6 +37,10 @@ def main() -> None:
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """What was asked for."""
+    if "import" in request:
+        for module in request["import"]:
+            importlib.import_module(module)
+        return {}
     if "start" in request:
         return {"pid": start(request)}
     if "damage" in request:

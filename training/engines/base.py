@@ -26,7 +26,10 @@ class Engine(Protocol):
         ...
 
     def optimizer_step(self, lr: float) -> float:
-        """Clip, update with this rate, clear the gradients; gives the global gradient norm before clipping."""
+        """Clip, update with this rate, clear the gradients; gives the global gradient norm before clipping.
+
+        In fp16 a norm that is not finite says that the update was skipped.
+        """
         ...
 
     def sample_losses(self, samples: Samples) -> Tensor:
@@ -38,7 +41,7 @@ class Engine(Protocol):
         ...
 
     def whole_weights(self) -> dict[str, Tensor]:
-        """The master weights of the whole model by name, in fp32 on the CPU of rank 0; nothing elsewhere."""
+        """The master weights of all that is trained by name, whole, in fp32 on the CPU of rank 0; nothing elsewhere."""
         ...
 
     def save(self, directory: Path, writer: CheckpointWriter) -> None:
@@ -67,11 +70,13 @@ class Engine(Protocol):
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig, *, fused: bool) -> torch.optim.AdamW:
-    """AdamW over two groups: matrices with weight decay, the rest without."""
-    matrices = [parameter for parameter in model.parameters() if parameter.dim() >= 2]
-    others = [parameter for parameter in model.parameters() if parameter.dim() < 2]
+    """AdamW over what is trained, in at most two groups: matrices with weight decay, then the rest without."""
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    matrices = [parameter for parameter in trained if parameter.dim() >= 2]
+    others = [parameter for parameter in trained if parameter.dim() < 2]
     groups = [{"params": matrices, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=config.lr, betas=config.betas, eps=config.eps, fused=fused)
+    # Adapters have no others, and DeepSpeed cannot flatten nothing.
+    return torch.optim.AdamW([group for group in groups if group["params"]], lr=config.lr, betas=config.betas, eps=config.eps, fused=fused)
 
 
 def set_hyperparameters(optimizer: Any, config: OptimizerConfig) -> None:
@@ -79,5 +84,5 @@ def set_hyperparameters(optimizer: Any, config: OptimizerConfig) -> None:
 
     DeepSpeed's universal form needs it too: it gives every group the first one's values.
     """
-    for group, weight_decay in zip(optimizer.param_groups, (config.weight_decay, 0.0), strict=True):
+    for group, weight_decay in zip(optimizer.param_groups, (config.weight_decay, 0.0), strict=False):
         group.update(betas=config.betas, eps=config.eps, weight_decay=weight_decay)

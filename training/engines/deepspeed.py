@@ -2,13 +2,15 @@
 
 import importlib
 import logging
+import math
 import os
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from training.architecture import build_model
 from training.batch import BatchPlan
@@ -20,8 +22,9 @@ from training.engines.base import build_optimizer, set_hyperparameters
 from training.engines.torch_state import load_state
 from training.engines.zero_files import TAG
 from training.engines.zero_state import fill
-from training.errors import CheckpointError
+from training.errors import CheckpointError, TrainingError
 from training.layout import Layout
+from training.loss_scaler import OVERFLOW_AT_SMALLEST, SMALLEST
 from training.model import sample_losses
 from training.moe import measure_experts
 from training.writer import CheckpointWriter
@@ -63,9 +66,24 @@ def _precision(config: TrainConfig) -> dict[str, Any]:
     """
     if config.engine.precision == "fp32":
         return {"bf16": {"enabled": False}}
+    if config.engine.precision == "fp16":
+        return {"fp16": _loss_scale(config), "data_types": {"grad_accum_dtype": "fp32"}}
     if config.engine.zero_stage == 0:
         return {"bf16": {"enabled": False}, "torch_autocast": {"enabled": True, "dtype": "bfloat16"}}
     return {"bf16": {"enabled": True}, "data_types": {"grad_accum_dtype": "fp32"}}
+
+
+def _loss_scale(config: TrainConfig) -> dict[str, Any]:
+    """DeepSpeed's own dynamic loss scaler, told to do what ours does; its checkpoints hold it."""
+    return {
+        "enabled": True,
+        "loss_scale": 0,
+        "initial_scale_power": config.engine.loss_scale_power,
+        "loss_scale_window": config.engine.loss_scale_window,
+        "hysteresis": 1,
+        "consecutive_hysteresis": False,
+        "min_loss_scale": SMALLEST,
+    }
 
 
 class DeepSpeedEngine:
@@ -80,12 +98,13 @@ class DeepSpeedEngine:
         optimizer = build_optimizer(model, config.optimizer, fused=on_gpu or config.engine.offload_optimizer == "cpu")
         plan = config.plan_batch(ranks.world_size)
         self._accumulation = plan.accumulation
-        self._engine, *_ = deepspeed.initialize(
-            model=model,
-            optimizer=optimizer,
-            config=deepspeed_config(config, plan, pin_memory=on_gpu),
-            dist_init_required=False,
-        )
+        with kept_buffers(model):
+            self._engine, *_ = deepspeed.initialize(
+                model=model,
+                optimizer=optimizer,
+                config=deepspeed_config(config, plan, pin_memory=on_gpu),
+                dist_init_required=False,
+            )
         self._is_plain = config.engine.zero_stage == 0
 
     def accumulate(self, batches: Iterable[Samples]) -> Tensor:
@@ -108,8 +127,18 @@ class DeepSpeedEngine:
         # Without ZeRO DeepSpeed clips but does not say by how much; its gradients are whole and reduced by now.
         gradients = [parameter.grad for parameter in self._engine.module.parameters() if parameter.grad is not None]
         norm = torch.nn.utils.get_total_norm(gradients) if self._is_plain else None
-        self._engine.step()
+        self._update()
+        if not self._engine.was_step_applied():
+            return math.inf
         return float(self._engine.get_global_grad_norm() if norm is None else norm)
+
+    def _update(self) -> None:
+        try:
+            self._engine.step()
+        except Exception as error:
+            if "loss scale already at minimum" in str(error):
+                raise TrainingError(OVERFLOW_AT_SMALLEST) from None
+            raise
 
     @torch.no_grad()
     def sample_losses(self, samples: Samples) -> Tensor:
@@ -119,7 +148,8 @@ class DeepSpeedEngine:
 
     def measures(self) -> dict[str, float]:
         """See Engine."""
-        return measure_experts(self._engine.module, self._ranks.sum)
+        scale = {"loss_scale": float(self._engine.optimizer.loss_scale)} if self._config.engine.precision == "fp16" else {}
+        return {**measure_experts(self._engine.module, self._ranks.sum), **scale}
 
     def whole_weights(self) -> dict[str, Tensor]:
         """See Engine. One parameter at a time, so that no rank ever holds the whole model on its device."""
@@ -127,6 +157,8 @@ class DeepSpeedEngine:
 
         weights = {}
         for name, parameter in self._engine.module.named_parameters():
+            if not parameter.requires_grad:
+                continue
             whole = parameter.data if self._is_plain else safe_get_full_fp32_param(parameter)
             if self._ranks.is_main:
                 weights[name] = whole.detach().float().cpu().clone()
@@ -135,7 +167,7 @@ class DeepSpeedEngine:
     def save(self, directory: Path, writer: CheckpointWriter) -> None:
         """See Engine."""
         self._engine.checkpoint_engine.save = lambda state_dict, path: writer.write_object(Path(path), state_dict)
-        self._engine.save_checkpoint(str(directory), tag=TAG, save_latest=False)
+        self._engine.save_checkpoint(str(directory), tag=TAG, save_latest=False, exclude_frozen_parameters=True)
 
     def extra_state(self) -> dict[str, Any]:
         """See Engine. DeepSpeed's own files hold its loss scaler; what they number, and not name, is named here."""
@@ -148,7 +180,9 @@ class DeepSpeedEngine:
 
     def load(self, directory: Path) -> None:
         """See Engine."""
-        path, _ = self._engine.load_checkpoint(str(directory), tag=TAG, load_lr_scheduler_states=False)
+        # What is frozen is not in there: it comes from the base model at each start.
+        whole = all(parameter.requires_grad for parameter in self._engine.module.parameters())
+        path, _ = self._engine.load_checkpoint(str(directory), tag=TAG, load_lr_scheduler_states=False, load_module_strict=whole)
         if path is None:
             raise CheckpointError(f"DeepSpeed found nothing to load in {directory}")
         set_hyperparameters(self._engine.optimizer, self._config.optimizer)
@@ -160,6 +194,15 @@ class DeepSpeedEngine:
         else:
             fill(self._engine, FullState(directory).read, self._ranks.rank)
         set_hyperparameters(self._engine.optimizer, self._config.optimizer)
+
+
+@contextmanager
+def kept_buffers(model: nn.Module) -> Generator[None]:
+    """Give buffers back what they were: DeepSpeed casts them with the weights, and rotary frequencies in bf16 spoil late positions."""
+    before = {id(module): dict(module._buffers) for module in model.modules()}
+    yield
+    for module in model.modules():
+        module._buffers.update(before[id(module)])
 
 
 def import_deepspeed(ranks: Ranks) -> Any:
@@ -174,6 +217,9 @@ def import_deepspeed(ranks: Ranks) -> Any:
 
     logging.getLogger("DeepSpeed").setLevel(logging.WARNING)
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
+    if ranks.device.type == "cpu":
+        # It asks for processors with fp16 instructions; torch computes fp16 on any.
+        deepspeed.accelerator.get_accelerator().is_fp16_supported = lambda: True
     import_without_compiler("deepspeed.runtime.zero.muon.original_muon")
     deepspeed.init_distributed(dist_backend=ranks.backend, auto_mpi_discovery=False, verbose=False)
     return deepspeed

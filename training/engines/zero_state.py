@@ -23,6 +23,9 @@ def fill(engine: Any, read: ReadFull, rank: int) -> None:
     fill_one = _fill_sharded if engine.zero_optimization_partition_weights() else _fill_flat
     step = torch.zeros(())
     for name, parameter in engine.module.named_parameters():
+        if not parameter.requires_grad:
+            # It comes from the base model at each start, and no checkpoint has it.
+            continue
         moments = {key: f"optimizer.state.{name}.{key}" for key in (*MOMENTS, "step")}
         full = read([f"model.{name}", *moments.values()])
         weight = full[f"model.{name}"]
@@ -58,8 +61,6 @@ def _fill_sharded(engine: Any, base: Any, parameter: Any, weight: Tensor, moment
         if rank == 0:
             parameter.data.copy_(weight)
     zero = engine.optimizer
-    if not parameter.requires_grad:
-        return
     group, start, size = zero.grad_position[zero.get_param_id(parameter)]
     flat = zero.fp32_partitioned_groups_flat[group]
 

@@ -40,6 +40,15 @@ def test_operations_per_token_are_those_that_torch_counts() -> None:
     assert counter.get_total_flops() == batch * length * (flops_per_token(shape, length) + half)
 
 
+def test_idle_experts_are_parameters_but_no_operations() -> None:
+    shape = replace(SMALL, num_experts=6, experts_per_token=2)
+    model = choose_architecture(config(shape)).build()
+    assert sum(parameter.numel() for parameter in model.parameters()) == count_parameters(shape)
+    one_expert = 3 * shape.dim * shape.ffn_dim
+    router = 6 * shape.dim
+    assert flops_per_token(shape, 16) - flops_per_token(SMALL, 16) == 6 * shape.num_layers * (one_expert + router)
+
+
 def test_blocks_are_the_layers_in_order() -> None:
     architecture = choose_architecture(config())
     model = architecture.build()

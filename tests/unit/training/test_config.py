@@ -57,7 +57,12 @@ def test_overrides_reach_nested_keys() -> None:
         ("data.files=a.txt", 'data.files: "a.txt" is refused; allowed: a list'),
         ("engine.kind=deepspeed", "engine.zero_stage: nothing is refused; allowed: 0, 1, 2 or 3 when kind is deepspeed"),
         ("engine.zero_stage=1", "engine.zero_stage: 1 is refused; allowed: nothing when kind is ddp; ZeRO needs kind deepspeed"),
-        ("engine.precision=fp8", 'engine.precision: "fp8" is refused; allowed: one of "fp32", "bf16"'),
+        ("engine.precision=fp8", 'engine.precision: "fp8" is refused; allowed: one of "fp32", "bf16", "fp16"'),
+        ("engine.loss_scale_power=8", "engine.loss_scale_power: 8 is refused; allowed: its default when precision is fp32"),
+        ("model.kind=huggingface", "model.huggingface.source: nothing is refused; allowed: a folder or a hub's name"),
+        ('model.huggingface={"source": "x"}', "allowed: its defaults when model.kind is transformer; set model.kind to huggingface"),
+        ('model.adapter={"kind": "lora"}', "allowed: its defaults when model.kind is transformer; set model.kind to huggingface"),
+        ("model.adapter.rank=4", "model.adapter.rank: 4 is refused; allowed: its default when adapter.kind is none"),
         ("checkpoint.keep=1", "checkpoint.keep: 1 is refused; allowed: a number >= 2"),
         ("schedule.warmup_steps=20", "schedule.warmup_steps: 20 is refused; allowed: fewer than steps = 20"),
         ("schedule.decay_steps=3", "schedule.warmup_steps: 4 is refused; allowed: fewer than schedule.decay_steps = 3"),
@@ -72,6 +77,31 @@ def test_bad_settings_are_refused_with_path_value_and_what_is_allowed(override: 
     with pytest.raises(ConfigError) as caught:
         TrainConfig.from_json(json.dumps(valid()), [override])
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("model.dim=64", "model.dim: 64 is refused; allowed: its default when model.kind is huggingface"),
+        ("model.dropout=0.1", "model.dropout: 0.1 is refused; allowed: its default when model.kind is huggingface"),
+        ("parallel.tensor=2", "parallel.tensor: 2 is refused; allowed: 1 when model.kind is huggingface"),
+        ("model.huggingface.weights=none", 'allowed: one of "pretrained", "random"'),
+    ],
+)
+def test_what_a_hugging_face_model_brings_itself_or_lacks_is_refused(override: str, message: str) -> None:
+    base = {**valid(), "model": {"kind": "huggingface", "huggingface": {"source": "folder"}}}
+    with pytest.raises(ConfigError) as caught:
+        TrainConfig.from_json(json.dumps(base), [override])
+    assert message in str(caught.value)
+
+
+def test_what_does_not_go_together_in_the_engine_is_refused() -> None:
+    base = {**valid(), "engine": {"kind": "deepspeed", "zero_stage": 0, "precision": "fp16"}}
+    with pytest.raises(ConfigError, match=r"engine.precision: .fp16. is refused; allowed: fp32 or bf16 with zero_stage 0"):
+        TrainConfig.from_json(json.dumps(base))
+    model = {"kind": "huggingface", "huggingface": {"source": "folder"}, "adapter": {"kind": "qlora"}}
+    with pytest.raises(ConfigError, match=r"engine.kind: .deepspeed. is refused; allowed: ddp when model.adapter.kind is qlora"):
+        TrainConfig.from_mapping({**valid(), "model": model, "engine": {"kind": "deepspeed", "zero_stage": 1}})
 
 
 @pytest.mark.parametrize(
