@@ -89,7 +89,7 @@ class Dataset:
     def state(self, taken: int) -> dict[str, Any]:
         """The cursor after `taken` samples, for a checkpoint: the number itself, and where that is in this corpus."""
         epoch, position = divmod(taken, self.num_train)
-        part, start = self._place(self._train_window(self.train_index(taken)))
+        part, start = self.place(taken)
         return {"samples": taken, "epoch": epoch, "position": position, "shard": part, "offset": start, "shuffle": self._shuffle}
 
     def restore(self, state: dict[str, Any]) -> int:
@@ -105,6 +105,10 @@ class Dataset:
         epoch, position = divmod(taken, self.num_train)
         return self._order.sample(epoch, position)
 
+    def place(self, taken: int) -> tuple[int, int]:
+        """Part of the corpus, and first token there, of the sample that the run takes after `taken` others."""
+        return self._place(self._train_window(self.train_index(taken)))
+
     def read_train(self, first: int, rows: np.ndarray) -> None:
         """Fill the rows, [count, sequence + 1], with the samples that the run takes after `first` others. Raises DataError."""
         epoch, position = divmod(first, self.num_train)
@@ -113,8 +117,7 @@ class Dataset:
 
     def where(self, first: int, count: int) -> str:
         """Files of the samples that the run takes after `first` others, for messages."""
-        places = [self._place(self._train_window(self.train_index(first + offset))) for offset in range(count)]
-        return "; ".join(self._corpus.where(part, start) for part, start in places)
+        return "; ".join(self._corpus.where(*self.place(first + offset)) for offset in range(count))
 
     def find_damage(self, part: int, parts: int) -> list[str]:
         """What is wrong with the corpus, one line per file; reader `part` of `parts` checks its share of it."""
@@ -138,11 +141,11 @@ class Dataset:
 
     def _read(self, windows: list[int], rows: np.ndarray) -> None:
         for window, row in zip(windows, rows, strict=True):
-            part, start = self._place(window)
-            self._corpus.read_into(part, start, row)
-            if row.max() >= self._vocab_size:
-                place = self._corpus.where(part, start)
-                raise DataError(f"{place}: the corpus holds token id {row.max()}, but model.vocab_size is {self._vocab_size}")
+            self._corpus.read_into(*self._place(window), row)
+        if rows.max() >= self._vocab_size:
+            row = int(rows.max(axis=1).argmax())
+            place = self._corpus.where(*self._place(windows[row]))
+            raise DataError(f"{place}: the corpus holds token id {rows.max()}, but model.vocab_size is {self._vocab_size}")
 
 
 def _open_corpus(config: DataConfig) -> Corpus:

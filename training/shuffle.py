@@ -4,6 +4,8 @@ A Feistel network permutes the smallest power of four that holds `size`; indices
 The order depends on the seed, the epoch and the size alone: not on the number of ranks, the batch size or a library's random generator.
 """
 
+from functools import lru_cache
+
 _ROUNDS = 6
 _MASK = (1 << 64) - 1
 
@@ -13,7 +15,7 @@ def shuffled(position: int, *, size: int, seed: int, epoch: int) -> int:
     if not 0 <= position < size:
         raise ValueError(f"position {position} is outside 0 to {size - 1}")
     half_bits = max(1, ((size - 1).bit_length() + 1) // 2)
-    keys = [_mix(seed * 0x9E3779B97F4A7C15 + epoch * 0xC2B2AE3D27D4EB4F + number) for number in range(_ROUNDS)]
+    keys = _keys(seed, epoch)
     index = position
     while True:
         index = _feistel(index, half_bits, keys)
@@ -21,7 +23,12 @@ def shuffled(position: int, *, size: int, seed: int, epoch: int) -> int:
             return index
 
 
-def _feistel(index: int, half_bits: int, keys: list[int]) -> int:
+@lru_cache(maxsize=64)
+def _keys(seed: int, epoch: int) -> tuple[int, ...]:
+    return tuple(_mix(seed * 0x9E3779B97F4A7C15 + epoch * 0xC2B2AE3D27D4EB4F + number) for number in range(_ROUNDS))
+
+
+def _feistel(index: int, half_bits: int, keys: tuple[int, ...]) -> int:
     mask = (1 << half_bits) - 1
     left, right = index >> half_bits, index & mask
     for key in keys:
