@@ -19,6 +19,30 @@ def test_the_batch_identity_is_derived_from_the_world(kind):
     assert (batch.micro, batch.accumulation, batch.replicas, batch.global_batch) == (2, 4, 32, 256)
 
 
+WIDE = {"dim": 512, "num_layers": 8, "num_heads": 8, "num_kv_heads": 8, "ffn_dim": 1536}
+
+
+def test_tensor_and_pipeline_ranks_do_not_multiply_the_batch(kind):
+    settings = train(model=WIDE, parallel={"tensor": 8, "pipeline": 4}, batch={"micro": 1, "accumulation": 32})
+    job = plan(gpu_job(kind, numWorkers=8, train=settings))
+    assert str(job.layout) == "pipeline 4 x replicate 2 x tensor 8 = 64 ranks"
+    assert (job.batch.replicas, job.batch.global_batch, job.warnings) == (2, 64, [])
+
+
+def test_a_tensor_group_that_spans_workers_is_refused_at_preview(kind):
+    settings = train(model={**WIDE, "num_heads": 16, "num_kv_heads": 16}, parallel={"tensor": 16}, batch={"micro": 1})
+    with pytest.raises(JobError) as refused:
+        plan(gpu_job(kind, numWorkers=8, train=settings))
+    assert (refused.value.path, refused.value.value) == ("train.parallel.tensor", 16)
+    assert "a divisor of the 8 ranks of a node" in refused.value.allowed
+
+
+def test_shard_groups_over_several_workers_are_warned_of(kind):
+    settings = train(engine={"kind": "fsdp"}, parallel={"replicate": 2}, batch={"micro": 1})
+    job = plan(gpu_job(kind, numWorkers=8, train=settings))
+    assert job.warnings == ["parallel.shard = 32: its groups span nodes of 8 ranks, so that their traffic leaves the node"]
+
+
 def test_the_run_is_named_after_the_job_unless_stated(kind):
     assert plan(cpu_job(kind)).train.name == "pretrain"
     assert plan(cpu_job(kind, train=train(name="other"))).train.name == "other"
@@ -34,6 +58,9 @@ def test_the_run_is_named_after_the_job_unless_stated(kind):
         (train(schedule={"warmup": 5}), "train.schedule.warmup", "did you mean warmup_steps?"),
         (train(engine={"kind": "deepspeed"}), "train.engine.zero_stage", "0, 1, 2 or 3"),
         (train(distributed={"backend": "nccl"}), "train.distributed.backend", "gloo"),
+        (train(parallel={"tensor": 4}, model={"num_kv_heads": 4}), "train.parallel.tensor", "to divide the world size 2; use 4 ranks"),
+        (train(parallel={"tensor": 4}), "train.model.num_kv_heads", "a multiple of parallel.tensor = 4"),
+        (train(parallel={"shard": 2}), "train.parallel.shard", "nothing when engine.kind is ddp"),
         (train(checkpoint={"directory": "/tmp/runs"}), "train.checkpoint.directory", "writable mounts: /checkpoints"),
         ({"checkpoint": DIRECTORY}, "train.steps", "required"),
     ],
