@@ -115,10 +115,10 @@ class Platform(pulumi.ComponentResource):
         settings = self._settings.addons
         if settings.nvidia_device_plugin.enabled:
             nvidia = addons.nvidia_plugin(settings.nvidia_device_plugin.image, base)
-            addons.DevicePlugin(f"{self._name}-nvidia", nvidia, self._in_cluster)
+            addons.DevicePlugin(f"{self._name}-nvidia-device-plugin", nvidia, self._in_cluster)
         if settings.efa_device_plugin.enabled:
             efa = addons.efa_plugin(self._settings.aws.region, settings.efa_device_plugin.image, base)
-            addons.DevicePlugin(f"{self._name}-efa-plugin", efa, self._in_cluster)
+            addons.DevicePlugin(f"{self._name}-efa-device-plugin", efa, self._in_cluster)
         if not settings.mpi_operator.enabled:
             return []
         args = addons.MpiOperatorArgs(

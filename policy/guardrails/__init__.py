@@ -6,10 +6,34 @@ as it is: with Pulumi (`pulumi preview --policy-pack policy`) or on plain files 
 
 from collections.abc import Mapping
 
-from guardrails import job, karpenter, network, pod, release, storage
+from guardrails import (
+    argo,
+    batch_job,
+    checkpointing,
+    deepspeed,
+    hub,
+    images,
+    karpenter,
+    mpi,
+    network,
+    parallelism,
+    pod,
+    pod_devices,
+    pod_memory,
+    pod_security,
+    ray,
+    release,
+    slurm,
+    storage,
+    volcano,
+)
 from guardrails.rule import Example, Rule, StackRule
 
-_MODULES = (storage, network, karpenter, pod, job, release)
+_PLATFORM = (storage, network, karpenter)
+_PODS = (pod, pod_security, images, pod_devices, pod_memory)
+_JOBS = (mpi, volcano, batch_job, ray, slurm, hub, argo)
+_TRAINING = (deepspeed, parallelism, checkpointing)
+_MODULES = (*_PLATFORM, *_PODS, *_JOBS, *_TRAINING, release)
 
 DOMAINS: Mapping[str, tuple[Rule | StackRule, ...]] = {(module.__doc__ or "").splitlines()[0]: module.RULES for module in _MODULES}
 """What a domain is about -> its rules."""

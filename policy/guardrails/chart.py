@@ -32,11 +32,15 @@ class Chart:
         return self.resource.at("values")
 
 
+def chart_name(resource: Resource) -> str:
+    """Last part of the name or address of the chart that a resource of `CHART_TYPES` installs, without an archive's version."""
+    return re.sub(r"-v?[0-9][^/]*\.tgz$", "", resource.at("chart").text().rstrip("/").rpartition("/")[2])
+
+
 def charts(program: Program, *names: str) -> Iterator[Chart]:
     """The charts called one of `names` (all, where none is given)."""
     for resource in program.of(*sorted(CHART_TYPES)):
-        name = resource.at("chart").text().rstrip("/").rpartition("/")[2]
-        name = re.sub(r"-[0-9][^/]*\.tgz$", "", name)
+        name = chart_name(resource)
         if not names or name in names:
             yield Chart(resource, name)
 

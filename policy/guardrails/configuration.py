@@ -6,7 +6,7 @@ It arrives as CrossGuard's policy configuration, a JSON file:
       "krp04-node-pool-disallow-expiry": "advisory",
       "EFA05": {"enforcementLevel": "disabled"},
       "guardrails": {"exemptions": [
-        {"rule": "POD01", "resource": "efa-plugin*", "reason": "ships privileged; issue 12", "expires": "2027-01-31"}
+        {"rule": "POD01", "resource": "efa-plugin*", "reason": "ships privileged", "expires": "2027-01-31"}
       ]}
     }
 """

@@ -51,3 +51,9 @@ APPLICATION = "kubernetes:argoproj.io/v1alpha1:Application"
 
 DEEPSPEED = "deepspeed:index:Config"
 """Not the engine's: a DeepSpeed configuration found in a ConfigMap or given as a file (see `guardrails.view`)."""
+QUEUE = "kubernetes:scheduling.volcano.sh/v1beta1:Queue"
+SLURM_CONTROLLER = "kubernetes:slinky.slurm.net/v1beta1:Controller"
+RAY_SERVICE = "kubernetes:ray.io/v1:RayService"
+
+MPI_JOBS_OF_OLD = frozenset(f"kubernetes:kubeflow.org/{version}:MPIJob" for version in ("v1", "v1alpha1", "v1alpha2", "v2alpha1"))
+"""No API server has them since mpi-operator 0.4."""

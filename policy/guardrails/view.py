@@ -4,6 +4,7 @@ An object arrives typed, as a CustomResource, as a child of a YAML group or of a
 their own), inside a List, in the values of a Helm release, or as text in one of those.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ _KUBERNETES = "kubernetes:"
 _CARRIERS = frozenset({RELEASE, APPLICATION})
 _CARRIED_UNDER = {RELEASE: (("values",),), APPLICATION: (("spec", "source", "helm"), ("spec", "sources"))}
 _DEEPSPEED_KEYS = frozenset({"train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "zero_optimization"})
+_DEEPSPEED_FILE = re.compile(r"(^|[-_.])(ds|deepspeed|zero)([-_.0-9]|$)", re.IGNORECASE)
 # A chart's values are no deeper than this; what is deeper is an attempt to exhaust the stack.
 _DEEPEST = 40
 
@@ -113,10 +115,15 @@ def _items(resource: Resource) -> Iterator[Resource]:
 
 
 def _configurations(resource: Resource) -> Iterator[Resource]:
-    """DeepSpeed configurations among the files of a ConfigMap."""
-    data = _reach(resource.properties, ("data",))
-    for name, file in data.entries() if data else ():
-        if name.endswith((".json", ".yaml", ".yml")) and isinstance(file.raw, str):
+    """DeepSpeed configurations among the files of a ConfigMap; one that can't be known yet by its file's name."""
+    data = resource.properties.at("data") if isinstance(resource.properties.raw, Mapping) else None
+    if data is None or not data.known:
+        yield from [_part(resource, DEEPSPEED, data)] if data else []
+        return
+    for name, file in data.entries():
+        if isinstance(file.raw, Unknown) and _DEEPSPEED_FILE.search(name):
+            yield _part(resource, DEEPSPEED, file)
+        elif name.endswith((".json", ".yaml", ".yml")) and isinstance(file.raw, str):
             parsed = _parsed(file)
             if deepspeed(parsed):
                 yield _part(resource, DEEPSPEED, Node(parsed, file.path, file.owner))

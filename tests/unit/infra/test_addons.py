@@ -55,7 +55,9 @@ def manifest(tmp_path):
     return str(path)
 
 
-@pytest.mark.parametrize(("name", "label"), [("trainyard-nvidia", labels.GPU_PRESENT), ("trainyard-efa-plugin", labels.EFA)])
+@pytest.mark.parametrize(
+    ("name", "label"), [("trainyard-nvidia-device-plugin", labels.GPU_PRESENT), ("trainyard-efa-device-plugin", labels.EFA)]
+)
 def test_device_plug_ins_run_on_the_nodes_with_the_devices_whatever_their_taints(name, label):
     pod = platform().one(DAEMON_SET, name).inputs["spec"]["template"]["spec"]
     assert pod["nodeSelector"] == {label: "true"}
@@ -65,12 +67,12 @@ def test_device_plug_ins_run_on_the_nodes_with_the_devices_whatever_their_taints
 
 
 def test_the_efa_plug_in_sees_the_devices():
-    pod = platform().one(DAEMON_SET, "trainyard-efa-plugin").inputs["spec"]["template"]["spec"]
+    pod = platform().one(DAEMON_SET, "trainyard-efa-device-plugin").inputs["spec"]["template"]["spec"]
     assert "/dev/infiniband" in {mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
 
 
 def test_the_nvidia_plug_in_is_not_privileged():
-    container = platform().one(DAEMON_SET, "trainyard-nvidia").inputs["spec"]["template"]["spec"]["containers"][0]
+    container = platform().one(DAEMON_SET, "trainyard-nvidia-device-plugin").inputs["spec"]["template"]["spec"]["containers"][0]
     assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
     assert container["image"].endswith(f":v{versions.NVIDIA_DEVICE_PLUGIN}")
 

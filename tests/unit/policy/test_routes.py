@@ -41,20 +41,24 @@ def item_of_a_typed_list(thing: Thing) -> Thing:
 
 
 def value_of_a_release(thing: Thing) -> Thing:
-    return replace(thing, type=tokens.RELEASE, properties={"chart": "x", "values": {"extraObjects": [manifest(thing)]}})
+    return replace(thing, type=tokens.RELEASE, properties={"chart": "x", "version": "1.0.0", "values": {"extraObjects": [manifest(thing)]}})
 
 
 def nested_value_of_a_release(thing: Thing) -> Thing:
-    return replace(thing, type=tokens.RELEASE, properties={"chart": "x", "values": {"sub": {"manifests": {"a": manifest(thing)}}}})
+    return replace(
+        thing, type=tokens.RELEASE, properties={"chart": "x", "version": "1.0.0", "values": {"sub": {"manifests": {"a": manifest(thing)}}}}
+    )
 
 
 def text_in_a_release(thing: Thing) -> Thing:
     text = "apiVersion: v1\nkind: Namespace\n---\n" + yaml.safe_dump(manifest(thing))
-    return replace(thing, type=tokens.RELEASE, properties={"chart": "x", "values": {"extraManifests": [text]}})
+    return replace(thing, type=tokens.RELEASE, properties={"chart": "x", "version": "1.0.0", "values": {"extraManifests": [text]}})
 
 
 def json_text_in_a_release(thing: Thing) -> Thing:
-    return replace(thing, type=tokens.RELEASE, properties={"chart": "x", "values": {"extraDeploy": json.dumps(manifest(thing))}})
+    return replace(
+        thing, type=tokens.RELEASE, properties={"chart": "x", "version": "1.0.0", "values": {"extraDeploy": json.dumps(manifest(thing))}}
+    )
 
 
 ROUTES = (

@@ -1,0 +1,101 @@
+"""Argo CD: what is applied is a version that was chosen, with values that the chart reads, and nothing is pruned by surprise."""
+
+import re
+
+from guardrails.chart import CHART_TYPES, chart_name
+from guardrails.facts import load
+from guardrails.node import Node
+from guardrails.rule import Example, Report, Resource, Rule
+from guardrails.tokens import APPLICATION
+
+_BRANCHES = frozenset({"", "HEAD", "main", "master", "develop", "trunk"})
+_RANGE = re.compile(r"[~^<>=*xX]|\s|\|\||\.[*xX]|,")
+_VERSION = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+([-+].*)?|[0-9a-f]{40}")
+
+
+def _application(resource: Resource, report: Report) -> None:
+    if resource.type != APPLICATION:
+        with report.part():
+            _known_keys(resource, resource.at("chart"), resource.at("values"), report)
+        _server(resource, report)
+        return
+    spec = resource.at("spec")
+    for source in (*([spec.at("source")] if spec.at("source").present else []), *spec.at("sources").elements()):
+        with report.part():
+            _revision(resource, source, report)
+        with report.part():
+            _known_keys(resource, source.at("chart"), source.at("helm", "valuesObject"), report)
+    with report.part():
+        _project(resource, spec, report)
+    with report.part():
+        _pruning(resource, spec, report)
+
+
+def _revision(resource: Resource, source: Node, report: Report) -> None:
+    revision = source.at("targetRevision")
+    text = revision.text()
+    if text in _BRANCHES or text.startswith("refs/heads/"):
+        report.refuse(resource, revision, allowed="a full version or a commit", found=f"{text or 'unset'} (a branch)")
+    elif _RANGE.search(text):
+        report.refuse(resource, revision, allowed="one full version", found=f"{text} (a range)")
+    elif not _VERSION.fullmatch(text):
+        report.advise(resource, revision, allowed="a full version or a commit: a tag or branch of another form can be moved")
+
+
+def _known_keys(resource: Resource, chart: Node, values: Node, report: Report) -> None:
+    """Keys that a chart does not read are set without effect; those of a training platform's charts are known."""
+    known = load("charts")["topLevelValues"].get(chart.text().rstrip("/").rsplit("/", 1)[-1])
+    for name, value in values.entries() if known else ():
+        if name not in known and name != "global":
+            report.refuse(
+                resource,
+                value,
+                allowed=f"a key that chart {chart.text()} reads: {', '.join(known)}",
+                found="set, but the chart does not read it",
+            )
+
+
+def _project(resource: Resource, spec: Node, report: Report) -> None:
+    project = spec.at("project")
+    if project.text() in ("", "default"):
+        report.refuse(resource, project, allowed="a project that limits clusters, namespaces and kinds")
+
+
+def _pruning(resource: Resource, spec: Node, report: Report) -> None:
+    prune = spec.at("syncPolicy", "automated", "prune")
+    options = [option.text() for option in spec.at("syncPolicy", "syncOptions").elements()]
+    if prune.value is True and not any(option in options for option in ("Prune=false", "Prune=confirm")):
+        allowed = "false, or syncOptions with Prune=confirm: a renamed file deletes claims and custom resources with all they hold"
+        report.refuse(resource, prune, allowed=allowed)
+
+
+def _server(release: Resource, report: Report) -> None:
+    if chart_name(release) != "argo-cd":
+        return
+    settings = release.at("values", "configs", "cm")
+    for name, allowed in (("admin.enabled", "false, with single sign-on"), ("exec.enabled", "false: it is a shell in any pod")):
+        with report.part():
+            setting = settings.at(name)
+            if setting.text() == "true":
+                report.refuse(release, setting, allowed=allowed)
+
+
+def _app(revision: str, **spec: object) -> Example:
+    source = {"repoURL": "https://charts.example", "chart": "training", "targetRevision": revision}
+    return Example(APPLICATION, {"metadata": {"name": "training"}, "spec": {"project": "ml", "source": source, **spec}})
+
+
+RULES = (
+    Rule(
+        id="ARG01",
+        name="argo-require-reviewed-state",
+        title="Argo CD applies a fixed version with values that exist, and prunes only what was confirmed",
+        types=CHART_TYPES | {APPLICATION},
+        check=_application,
+        why="a push to a branch changes the cluster, settings that no chart reads do nothing, or data is pruned.",
+        fix="pin targetRevision, use keys of the chart's values, and confirm pruning.",
+        source="Argo CD 3: application specification; argo-helm values; field guide section on Argo CD",
+        valid=(_app("1.2.2"),),
+        invalid=(_app("main"),),
+    ),
+)

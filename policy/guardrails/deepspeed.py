@@ -1,0 +1,299 @@
+"""DeepSpeed configurations: batch identity, precision, ZeRO and keys that exist."""
+
+import difflib
+
+from guardrails.facts import load
+from guardrails.node import Node
+from guardrails.program import Program
+from guardrails.rule import Example, Report, Resource, Rule, StackRule
+from guardrails.tokens import CONFIG_MAP, DEEPSPEED
+from guardrails.world import JOBS, config_map_names, mounted_config_maps, world
+
+_GLOBAL, _MICRO, _STEPS = "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
+_AUTO = "auto"
+_TYPES = frozenset({DEEPSPEED})
+_FACTS = load("deepspeed")
+
+
+def _batch(program: Program, report: Report) -> None:
+    for config in program.of(DEEPSPEED):
+        with report.part():
+            _identity(config, _replicas(config, program, report), report)
+
+
+def _replicas(config: Resource, program: Program, report: Report) -> int | None:
+    """Data-parallel replicas of the job that mounts the configuration; None where no job does or its shape is not clear."""
+    names = config_map_names(config, program)
+    for job in program.of(*sorted(JOBS)):
+        with report.part():
+            if names & mounted_config_maps(job):
+                found = world(job, config)
+                return found.replicas if found else None
+    return None
+
+
+def _identity(config: Resource, replicas: int | None, report: Report) -> None:
+    numbers = {name: config.at(name) for name in (_GLOBAL, _MICRO, _STEPS)}
+    total, micro = (numbers[name].integer() for name in (_GLOBAL, _MICRO))
+    steps = numbers[_STEPS].integer() if numbers[_STEPS].present else (1 if total is None or micro is None else None)
+    if total is None or total < 1:
+        return
+    if micro and steps and replicas:
+        if total != micro * steps * replicas:
+            allowed = f"{micro * steps * replicas} = {micro} x {steps} x {replicas} (micro-batch x accumulation x data-parallel replicas)"
+            report.refuse(config, numbers[_GLOBAL], allowed=allowed)
+    elif (each := (micro or 1) * (steps or 1) * (replicas or 1)) and total % each:
+        report.refuse(config, numbers[_GLOBAL], allowed=f"a multiple of {each}, {_factors(micro, steps, replicas)}")
+
+
+def _factors(micro: int | None, steps: int | None, replicas: int | None) -> str:
+    named = (("micro-batch", micro), ("accumulation", steps), ("replicas", replicas))
+    return " x ".join(f"{number} ({name})" for name, number in named if number)
+
+
+def _sizes(config: Resource, report: Report) -> None:
+    with report.part():
+        if not config.at(_GLOBAL).present and not config.at(_MICRO).present:
+            report.refuse(config, config.at(_MICRO), allowed=f"a number, or one for {_GLOBAL}: DeepSpeed needs one of the two")
+    for name in (_GLOBAL, _MICRO, _STEPS):
+        with report.part():
+            _positive(config, config.at(name), report)
+    with report.part():
+        for name, node in config.at("zero_optimization").entries():
+            with report.part():
+                if node.text() == _AUTO:
+                    report.refuse(config, node, allowed=f"a number: raw DeepSpeed drops the word and takes its default for {name}")
+
+
+def _positive(config: Resource, node: Node, report: Report) -> None:
+    if node.text() == _AUTO:
+        report.refuse(config, node, allowed="a number: only the Hugging Face Trainer fills in auto")
+    elif node.present and (node.integer() or 0) < 1:
+        report.refuse(config, node, allowed="a whole number of at least 1")
+
+
+def _precision(config: Resource, report: Report) -> None:
+    with report.part():
+        _one_half(config, report)
+    with report.part():
+        kind = config.at("communication_data_type")
+        if kind.present and kind.text().lower() not in _FACTS["communicationTypes"]:
+            report.refuse(config, kind, allowed=", ".join(_FACTS["communicationTypes"]))
+    with report.part():
+        _scaler(config, report)
+
+
+def _one_half(config: Resource, report: Report) -> None:
+    bf16 = config.at("bf16") if config.at("bf16").present else config.at("bfloat16")
+    if config.at("fp16", "enabled").value is True and bf16.at("enabled").value is True:
+        report.refuse(config, bf16.at("enabled"), allowed="false, or fp16.enabled: false; only one of the two can be on")
+
+
+def _scaler(config: Resource, report: Report) -> None:
+    fp16 = config.at("fp16")
+    if fp16.at("enabled").value is not True:
+        return
+    scale, power = fp16.at("loss_scale"), fp16.at("initial_scale_power")
+    if scale.text() == "1" or scale.text() == "1.0":
+        report.refuse(config, scale, allowed="0 (dynamic) or a power of two above 1: small gradients vanish in fp16")
+    if power.present and power.integer() is None:
+        report.refuse(config, power, allowed="a whole number, such as 16")
+
+
+def _zero(config: Resource, report: Report) -> None:
+    zero = config.at("zero_optimization")
+    stage = zero.at("stage")
+    number = stage.integer() if stage.present else 0
+    with report.part():
+        if number is None or not 0 <= number <= 3:
+            report.refuse(config, stage, allowed="0, 1, 2 or 3")
+            return
+    for name, least in (("offload_param", 3), ("offload_optimizer", 1)):
+        with report.part():
+            _offload(config, zero.at(name), name, least, number or 0, report)
+
+
+def _offload(config: Resource, offload: Node, name: str, least: int, stage: int, report: Report) -> None:
+    if not offload.present:
+        return
+    device, ratio = offload.at("device"), offload.at("ratio")
+    if device.present and device.text() not in _FACTS["offloadDevices"]:
+        report.refuse(config, device, allowed=", ".join(_FACTS["offloadDevices"]))
+    elif device.text() == "nvme" and not offload.at("nvme_path").text():
+        report.refuse(config, offload.at("nvme_path"), allowed="a folder on a local NVMe disk")
+    if device.text() in ("cpu", "nvme") and stage < least:
+        report.refuse(
+            config,
+            device,
+            allowed=f"none under stage {stage}: {name} works from stage {least} on and is ignored below",
+            found=device.text(),
+        )
+    if ratio.present and str(ratio.value) not in ("1", "1.0") and stage < 3:
+        report.refuse(config, ratio, allowed=f"1 under stage {stage}: a partial offload needs stage 3")
+
+
+def _keys(config: Resource, report: Report) -> None:
+    for name, node in config.properties.entries():
+        if name in _FACTS["removed"]:
+            report.refuse(config, node, allowed="nothing: DeepSpeed has removed it", found="set")
+        elif name not in _FACTS["topLevel"]:
+            near = difflib.get_close_matches(name, _FACTS["topLevel"], 1)
+            report.refuse(
+                config, node, allowed=f"a key of DeepSpeed{f', such as {near[0]}' if near else ''}", found="set, but no such key exists"
+            )
+    with report.part():
+        _kind(config, config.at("optimizer", "type"), _FACTS["optimizers"], report)
+    with report.part():
+        _kind(config, config.at("scheduler", "type"), _FACTS["schedules"], report)
+    with report.part():
+        _zero_keys(config, report)
+
+
+def _kind(config: Resource, kind: Node, known: list[str], report: Report) -> None:
+    text = kind.text()
+    if kind.present and text not in known and text.lower() not in known:
+        report.refuse(config, kind, allowed=", ".join(known))
+
+
+def _zero_keys(config: Resource, report: Report) -> None:
+    zero = config.at("zero_optimization")
+    stage = zero.at("stage").integer() or 0
+    for name, node in zero.entries():
+        if name in _FACTS["removedZero"]:
+            report.refuse(config, node, allowed="nothing: DeepSpeed has removed it", found="set")
+        elif name in _FACTS["deprecatedZero"]:
+            report.refuse(config, node, allowed="offload_optimizer, offload_param or nothing: the key is deprecated", found="set")
+        elif name in _FACTS["stage3Zero"] and stage < 3:
+            report.refuse(config, node, allowed=f"nothing under stage {stage}: it only acts in stage 3", found="set")
+
+
+def _together(config: Resource, report: Report) -> None:
+    stage = config.at("zero_optimization", "stage").integer() or 0
+    with report.part():
+        stages = config.at("pipeline", "stages")
+        if stage >= 2 and (stages.integer() or 0) > 1:
+            report.refuse(config, config.at("zero_optimization", "stage"), allowed="0 or 1 with pipeline stages")
+    with report.part():
+        optimizer = config.at("optimizer", "type")
+        if optimizer.text().lower() in ("onebitadam", "onebitlamb", "zerooneadam"):
+            report.refuse(config, optimizer, allowed=", ".join(_FACTS["optimizers"]))
+    with report.part():
+        experts = config.at("expert_parallel", "enabled")
+        if stage == 3 and experts.value is True:
+            report.refuse(config, experts, allowed="false under stage 3, or stage 0 to 2")
+
+
+def _schedule(config: Resource, report: Report) -> None:
+    scheduler = config.at("scheduler")
+    params = scheduler.at("params")
+    warmup, total = params.at("warmup_num_steps"), params.at("total_num_steps")
+    with report.part():
+        steps, horizon = warmup.integer(), total.integer()
+        if warmup.present and warmup.text() != _AUTO and (steps is None or steps < 0):
+            report.refuse(config, warmup, allowed="optimizer steps, 0 or more")
+        elif steps is not None and horizon is not None and steps >= horizon:
+            report.refuse(config, warmup, allowed=f"fewer than total_num_steps = {horizon}, in optimizer steps")
+    with report.part():
+        if scheduler.at("type").text() in ("WarmupDecayLR", "WarmupCosineLR") and not total.present:
+            report.refuse(config, total, allowed="the run's optimizer steps: the rate has no horizon without")
+    for name in ("cos_min_ratio", "warmup_min_ratio"):
+        with report.part():
+            _ratio(config, params.at(name), report)
+
+
+def _ratio(config: Resource, node: Node, report: Report) -> None:
+    value = node.value
+    if value is not None and (isinstance(value, bool | str) or not isinstance(value, int | float) or not 0 <= value <= 1):
+        report.refuse(config, node, allowed="a share of the peak rate, 0 to 1")
+
+
+def _ds(**settings: object) -> Example:
+    return Example(DEEPSPEED, {_MICRO: 1, **settings})
+
+
+RULES = (
+    StackRule(
+        id="DSP01",
+        name="deepspeed-require-batch-identity",
+        title="The global batch is micro-batch x accumulation x replicas",
+        types=_TYPES | JOBS | {CONFIG_MAP},
+        check=_batch,
+        why="every rank stops with an assertion, after all nodes were started and paid for.",
+        fix="set train_batch_size to the product, with world size / (tensor x pipeline x sequence) replicas, or leave it out.",
+        source="DeepSpeed 0.19.8: runtime/config.py; field guide section on batch arithmetic",
+        valid=(_ds(train_batch_size=64, gradient_accumulation_steps=32),),
+        invalid=(_ds(train_batch_size=65, gradient_accumulation_steps=32),),
+    ),
+    Rule(
+        id="DSP02",
+        name="deepspeed-require-numbers",
+        title="Batch and bucket sizes are numbers",
+        types=_TYPES,
+        check=_sizes,
+        why="raw DeepSpeed ends in a TypeError that names no field, or drops the word auto and uses a default.",
+        fix="write numbers; auto is only for the Hugging Face Trainer, which replaces it.",
+        source="DeepSpeed 0.19.8, measured; field guide section on DeepSpeed",
+        valid=(_ds(zero_optimization={"stage": 2, "reduce_bucket_size": 500000000}),),
+        invalid=(_ds(zero_optimization={"stage": 2, "reduce_bucket_size": "auto"}),),
+    ),
+    Rule(
+        id="DSP03",
+        name="deepspeed-require-one-precision",
+        title="One half precision, with a scaler where it needs one",
+        types=_TYPES,
+        check=_precision,
+        why="ranks stop at start-up, or fp16 gradients vanish without scaling.",
+        fix="use bf16 alone on A100 and later; fp16 with loss_scale 0 elsewhere.",
+        source="DeepSpeed 0.19.8: precision configuration",
+        valid=(_ds(bf16={"enabled": True}),),
+        invalid=(_ds(bf16={"enabled": True}, fp16={"enabled": True}),),
+    ),
+    Rule(
+        id="DSP04",
+        name="deepspeed-require-effective-offload",
+        title="ZeRO's stage and its offloads fit together",
+        types=_TYPES,
+        check=_zero,
+        why="DeepSpeed accepts several of these in silence: nothing is offloaded and the run is out of memory at its first step.",
+        fix="offload parameters only with stage 3, optimizer state from stage 1 on, and give NVMe a path.",
+        source="DeepSpeed 0.19.8, measured: zero/config.py, offload_config.py",
+        valid=(_ds(zero_optimization={"stage": 3, "offload_param": {"device": "cpu"}}),),
+        invalid=(_ds(zero_optimization={"stage": 2, "offload_param": {"device": "cpu"}}),),
+    ),
+    Rule(
+        id="DSP05",
+        name="deepspeed-disallow-unknown-keys",
+        title="Every key is one that DeepSpeed reads",
+        types=_TYPES,
+        check=_keys,
+        why="a misspelt or removed key is ignored: clipping is off, or a stage 3 setting does nothing.",
+        fix="correct the key, or remove it.",
+        source="DeepSpeed 0.19.8: runtime/config.py, zero/config.py",
+        valid=(_ds(gradient_clipping=1.0),),
+        invalid=(_ds(gradient_cliping=1.0),),
+    ),
+    Rule(
+        id="DSP06",
+        name="deepspeed-disallow-incompatible-features",
+        title="ZeRO stages are used only with what works beside them",
+        types=_TYPES,
+        check=_together,
+        why="DeepSpeed stops at initialisation on all ranks.",
+        fix="use stage 0 or 1 with pipelines, and a current optimizer.",
+        source="DeepSpeed 0.19.8: pipe/engine.py, runtime/config.py",
+        valid=(_ds(zero_optimization={"stage": 1}, pipeline={"stages": 4}),),
+        invalid=(_ds(zero_optimization={"stage": 2}, pipeline={"stages": 4}),),
+    ),
+    Rule(
+        id="DSP07",
+        name="deepspeed-require-bounded-schedule",
+        title="Warm-up ends before the schedule does",
+        types=_TYPES,
+        check=_schedule,
+        why="the rate never reaches its peak or rises again past the horizon, and the run diverges late.",
+        fix="count warm-up and total in optimizer steps (not micro-steps), warm-up below the total.",
+        source="DeepSpeed 0.19.8: lr_schedules.py; field guide section on schedules",
+        valid=(_ds(scheduler={"type": "WarmupDecayLR", "params": {"warmup_num_steps": 1000, "total_num_steps": 100000}}),),
+        invalid=(_ds(scheduler={"type": "WarmupDecayLR", "params": {"warmup_num_steps": 1000, "total_num_steps": 500}}),),
+    ),
+)

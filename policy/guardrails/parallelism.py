@@ -1,0 +1,86 @@
+"""Parallelism by command line: the axes use every rank once, and what talks most is closest."""
+
+from guardrails.rule import Example, Report, Resource, Rule
+from guardrails.template import GPU
+from guardrails.tokens import VOLCANO_JOB
+from guardrails.world import JOBS, World, world
+
+_DIVISIBLE = {"heads": "attention heads", "groups": "key and value heads", "hidden": "the hidden size"}
+
+
+def _product(job: Resource, report: Report) -> None:
+    found = world(job)
+    if found is None or not found.sizes:
+        return
+    shape = f"{found.nodes} nodes x {found.per_node}"
+    if found.ranks % found.model:
+        said = f"{_axes(found)} = {found.model}"
+        report.refuse(job, found.place, allowed=f"a product that divides {found.ranks} ranks ({shape})", found=said)
+        return
+    replicas = found.ranks // found.model
+    named = found.sizes.get("data")
+    if named is not None and named != replicas:
+        said = f"{_axes(found)} x data {named} = {found.model * named}"
+        report.refuse(job, found.place, allowed=f"{found.ranks} ranks ({shape}), so data {replicas}", found=said)
+    if replicas % found.size("expert"):
+        report.refuse(job, found.place, allowed=f"a divisor of {replicas} data-parallel ranks", found=f"expert {found.size('expert')}")
+    _micro_batches(job, found, replicas, report)
+
+
+def _micro_batches(job: Resource, found: World, replicas: int, report: Report) -> None:
+    stages, micro, total = found.size("pipeline"), found.sizes.get("micro"), found.sizes.get("total")
+    if stages > 1 and micro and total and total // (micro * replicas) < stages:
+        said = f"{total} / ({micro} x {replicas} replicas) = {total // (micro * replicas)} micro-batches"
+        report.refuse(job, found.place, allowed=f"at least {stages} micro-batches, one for each pipeline stage", found=said)
+
+
+def _axes(found: World) -> str:
+    return " x ".join(f"{name} {found.size(name)}" for name in ("tensor", "pipeline", "context") if name in found.sizes) or "1"
+
+
+def _tensor(job: Resource, report: Report) -> None:
+    found = world(job)
+    if found is None or found.size("tensor") == 1:
+        return
+    tensor = found.size("tensor")
+    if tensor > found.per_node or found.per_node % tensor:
+        allowed = f"a divisor of {found.per_node}, the ranks of a node: the group's traffic is in every layer"
+        report.advise(job, found.place, allowed=allowed, found=f"tensor {tensor}")
+    for name, meaning in _DIVISIBLE.items():
+        size = found.sizes.get(name)
+        if size is not None and size % tensor:
+            report.refuse(job, found.place, allowed=f"a divisor of {size}, {meaning}", found=f"tensor {tensor}")
+
+
+def _job(arguments: str, *, pods: int = 8) -> Example:
+    container = {"name": "main", "command": ["python3", "train.py", *arguments.split()], "resources": {"limits": {GPU: 8}}}
+    task = {"name": "worker", "replicas": pods, "template": {"spec": {"containers": [container]}}}
+    return Example(VOLCANO_JOB, {"metadata": {"name": "pretrain"}, "spec": {"tasks": [task]}})
+
+
+RULES = (
+    Rule(
+        id="PAR01",
+        name="job-require-whole-mesh",
+        title="Tensor x pipeline x context x data is the number of ranks",
+        types=JOBS,
+        check=_product,
+        why="every rank stops when the groups are made, after all nodes were started and paid for.",
+        fix="choose sizes whose product is nodes x GPUs, a data-parallel size that experts divide, and a micro-batch for each stage.",
+        source="field guide section on parallelism; DeepSpeed and Megatron-LM process groups",
+        valid=(_job("--tp 8 --pp 4 --dp 2"),),
+        invalid=(_job("--tp 8 --pp 4 --dp 4"),),
+    ),
+    Rule(
+        id="PAR02",
+        name="job-require-tensor-in-node",
+        title="A tensor group is within a node and divides the model",
+        types=JOBS,
+        check=_tensor,
+        why="a group over two nodes waits for the network in every layer; a size that does not divide the model stops all ranks.",
+        fix="use a tensor size that divides the GPUs of a node, the heads, the key and value heads and the hidden size.",
+        source="field guide section on tensor parallelism",
+        valid=(_job("--tp 8 --num-attention-heads 64"),),
+        invalid=(_job("--tp 8 --num-attention-heads 60"),),
+    ),
+)

@@ -1,0 +1,144 @@
+"""Pods: shared memory, quality of service and the time to save before they go."""
+
+from guardrails.node import Node
+from guardrails.quantity import gibibytes, quantity
+from guardrails.rule import Example, Report, Resource, Rule
+from guardrails.template import GPU, POD_TYPES, PodTemplate, pod_templates
+from guardrails.tokens import CRON_JOB, JOB, MPI_JOB, NODE_SET, POD, RAY_CLUSTER, RAY_JOB, VOLCANO_JOB
+
+_TRAINERS = frozenset({POD, JOB, CRON_JOB, MPI_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
+_DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+_DEFAULT_GRACE_SECONDS = 30
+_LEAST_GRACE_SECONDS = 120
+"""A Spot interruption's notice; a shorter grace gives part of it away."""
+_SHARED_MEMORY = "/dev/shm"
+
+
+def _shared_memory(resource: Resource, report: Report) -> None:
+    for template in pod_templates(resource):
+        memory = [volume for volume in template.spec.at("volumes").elements() if volume.at("emptyDir", "medium").text() == "Memory"]
+        for volume in memory:
+            with report.part():
+                _size_limit(resource, template, volume.at("emptyDir", "sizeLimit"), report)
+        with report.part():
+            if not memory and template.requested(GPU) > 1 and not _mounts_shared_memory(template):
+                allowed = f"an emptyDir of medium Memory with a sizeLimit, mounted at {_SHARED_MEMORY}"
+                report.advise(resource, template.spec.at("volumes"), allowed=allowed, found=f"without one for {_SHARED_MEMORY} (64 MiB)")
+
+
+def _size_limit(resource: Resource, template: PodTemplate, limit: Node, report: Report) -> None:
+    size, memory = quantity(limit.text()), _memory_limit(template)
+    if not limit.present:
+        report.refuse(resource, limit, allowed="a size below the pod's memory limit, such as 64Gi")
+    elif size is None:
+        report.refuse(resource, limit, allowed="a quantity such as 64Gi")
+    elif memory and size >= memory:
+        report.refuse(resource, limit, allowed=f"less than {_shown(memory)}, the pod's memory limit, which it counts against")
+
+
+def _memory_limit(template: PodTemplate) -> float | None:
+    """Sum over the containers; None where one has no limit."""
+    limits = [quantity(container.at("resources", "limits", "memory").text()) for container in template.containers()]
+    return None if not limits or None in limits else sum(limit for limit in limits if limit)
+
+
+def _shown(memory: float) -> str:
+    return f"{gibibytes(str(int(memory))):g}Gi"
+
+
+def _mounts_shared_memory(template: PodTemplate) -> bool:
+    mounts = (mount for container in template.containers() for mount in container.at("volumeMounts").elements())
+    return any(mount.at("mountPath").text() == _SHARED_MEMORY for mount in mounts)
+
+
+def _guaranteed(resource: Resource, report: Report) -> None:
+    for template in pod_templates(resource):
+        for container in template.containers():
+            with report.part():
+                if (container.at("resources", "limits", GPU).integer() or 0) > 0:
+                    _requests_are_limits(resource, container, report)
+
+
+def _requests_are_limits(resource: Resource, container: Node, report: Report) -> None:
+    for unit in ("cpu", "memory"):
+        request, limit = (container.at("resources", kind, unit) for kind in ("requests", "limits"))
+        if not limit.present:
+            report.refuse(resource, limit, allowed=f"the same as the request, {request.text() or 'with both set'} (Guaranteed QoS)")
+        elif request.present and quantity(request.text()) != quantity(limit.text()):
+            report.refuse(resource, request, allowed=f"{limit.text()}, the limit (Guaranteed QoS)")
+
+
+def _lifetime(resource: Resource, report: Report) -> None:
+    for template in pod_templates(resource):
+        with report.part():
+            if template.requested(GPU):
+                _protected(resource, template, report)
+        with report.part():
+            if template.requested(GPU):
+                _grace(resource, template.spec.at("terminationGracePeriodSeconds"), report)
+
+
+def _protected(resource: Resource, template: PodTemplate, report: Report) -> None:
+    annotation = template.metadata.at("annotations", _DO_NOT_DISRUPT)
+    if annotation.text() != "true":
+        report.refuse(resource, annotation, allowed='"true" on a pod that trains')
+
+
+def _grace(resource: Resource, grace: Node, report: Report) -> None:
+    seconds = grace.integer() if grace.present else _DEFAULT_GRACE_SECONDS
+    if seconds is None or seconds < _LEAST_GRACE_SECONDS:
+        found = grace.raw if grace.present else f"{_DEFAULT_GRACE_SECONDS} (the default)"
+        report.refuse(resource, grace, allowed=f"at least {_LEAST_GRACE_SECONDS}, and longer than a checkpoint takes", found=found)
+
+
+def _pod(
+    limits: dict[str, object], *, metadata: dict[str, object] | None = None, requests: dict[str, object] | None = None, **spec: object
+) -> Example:
+    container = {"name": "main", "resources": {"limits": limits, **({"requests": requests} if requests else {})}}
+    return Example(POD, {"metadata": metadata or {}, "spec": {"containers": [container], **spec}})
+
+
+def _shm(**options: object) -> list[dict[str, object]]:
+    return [{"name": "shm", "emptyDir": {"medium": "Memory", **options}}]
+
+
+RULES = (
+    Rule(
+        id="POD07",
+        name="pod-limit-shared-memory",
+        title="Shared memory has a size that the pod's memory limit covers",
+        types=POD_TYPES,
+        check=_shared_memory,
+        why="data loaders and NCCL die of a bus error in 64 MiB; without a limit a leak takes the node's memory and the pod is OOM-killed.",
+        fix="mount an emptyDir of medium Memory at /dev/shm, with a sizeLimit well below the memory limit.",
+        source="Kubernetes: emptyDir; NCCL environment documentation on shared memory",
+        valid=(_pod({GPU: 8, "memory": "500Gi"}, volumes=_shm(sizeLimit="64Gi")),),
+        invalid=(_pod({GPU: 8, "memory": "500Gi"}, volumes=_shm()),),
+    ),
+    Rule(
+        id="POD08",
+        name="pod-require-guaranteed-qos",
+        title="Ranks have their CPU and memory for themselves",
+        mandatory=False,
+        types=_TRAINERS,
+        check=_guaranteed,
+        why="one throttled or evicted rank holds all others of the job up.",
+        fix="set cpu and memory limits of the training container, and requests equal to them.",
+        source="Kubernetes: quality of service classes; AWS Ray Train guide",
+        valid=(_pod({GPU: 8, "cpu": "180", "memory": "1800Gi"}),),
+        invalid=(_pod({GPU: 8}, requests={"cpu": "8", "memory": "64Gi"}),),
+    ),
+    Rule(
+        id="POD09",
+        name="pod-require-time-to-save",
+        title="A training pod is not disrupted at will, and has the time to save",
+        mandatory=False,
+        types=_TRAINERS,
+        check=_lifetime,
+        why="consolidation or a node's end kills the rank in the middle of a step or of a save, and the steps since the last one are lost.",
+        fix='annotate the template karpenter.sh/do-not-disrupt: "true" and set terminationGracePeriodSeconds above a save\'s time.',
+        source="Karpenter 1.14.1: disruption; EC2 Spot interruption notices",
+        valid=(_pod({GPU: 8}, metadata={"annotations": {_DO_NOT_DISRUPT: "true"}}, terminationGracePeriodSeconds=300),),
+        invalid=(_pod({GPU: 8}),),
+    ),
+)

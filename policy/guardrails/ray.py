@@ -1,0 +1,199 @@
+"""Ray clusters: what groups advertise is what their pods have, sizes are whole, and nobody outside can run code."""
+
+import re
+from collections.abc import Iterator
+
+from guardrails.node import Node
+from guardrails.rule import Example, Report, Resource, Rule
+from guardrails.template import GPU
+from guardrails.tokens import RAY_CLUSTER, RAY_JOB, RAY_SERVICE
+
+_KINDS = frozenset({RAY_CLUSTER, RAY_JOB, RAY_SERVICE})
+_START_RESOURCES = ("num-cpus", "num-gpus", "memory", "resources")
+_LONGEST_NAME = {RAY_CLUSTER: 53, RAY_JOB: 47, RAY_SERVICE: 47}
+_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_VERSION = re.compile(r"([0-9]+)\.([0-9]+)(?:\.([0-9]+))?")
+_TOKEN_SINCE = (2, 52)
+_PUBLIC_SERVICES = frozenset({"NodePort", "LoadBalancer"})
+
+
+def _cluster(resource: Resource) -> Node:
+    """The cluster's spec, wherever the kind keeps it."""
+    if resource.type == RAY_CLUSTER:
+        return resource.at("spec")
+    return resource.at("spec", "rayClusterSpec" if resource.type == RAY_JOB else "rayClusterConfig")
+
+
+def _groups(resource: Resource) -> Iterator[Node]:
+    """The head's group, then those of the workers."""
+    cluster = _cluster(resource)
+    if cluster.at("headGroupSpec").present:
+        yield cluster.at("headGroupSpec")
+    yield from cluster.at("workerGroupSpecs").elements()
+
+
+def _ray_container(group: Node) -> Node:
+    """The first container of a group's pods is Ray's."""
+    return next(group.at("template", "spec", "containers").elements(), group.at("template", "spec", "containers", "0"))
+
+
+def _resources(resource: Resource, report: Report) -> None:
+    for group in _groups(resource):
+        with report.part():
+            _advertised(resource, group, report)
+        with report.part():
+            _declared_once(resource, group, report)
+    with report.part():
+        _idle_head(resource, report)
+
+
+def _advertised(resource: Resource, group: Node, report: Report) -> None:
+    said = group.at("rayStartParams", "num-gpus")
+    limit = _ray_container(group).at("resources", "limits", GPU)
+    head_off = group.path.endswith("headGroupSpec") and said.text() == "0"
+    if said.present and not head_off and said.integer() != (limit.integer() or 0):
+        report.refuse(resource, said, allowed=f'"{limit.integer() or 0}", the GPU limit of the group\'s Ray container')
+
+
+def _declared_once(resource: Resource, group: Node, report: Report) -> None:
+    params = group.at("rayStartParams")
+    if any(True for _ in group.at("resources").entries()) and any(params.at(name).text() for name in _START_RESOURCES):
+        report.refuse(resource, group.at("resources"), allowed="resources either here or in rayStartParams", found="given in both")
+
+
+def _idle_head(resource: Resource, report: Report) -> None:
+    cluster = _cluster(resource)
+    head = cluster.at("headGroupSpec")
+    if not head.present or not any(True for _ in cluster.at("workerGroupSpecs").elements()):
+        return
+    cpus = head.at("rayStartParams", "num-cpus")
+    if cpus.text() != "0" and not head.at("resources", "CPU").present:
+        report.advise(resource, cpus, allowed='"0": the head schedules, and runs no work that could take it down')
+    gpus = _ray_container(head).at("resources", "limits", GPU)
+    if gpus.integer():
+        report.advise(resource, gpus, allowed="none on the head: its node is held for scheduling")
+
+
+def _shape(resource: Resource, report: Report) -> None:
+    with report.part():
+        _name(resource, report)
+    for group in _cluster(resource).at("workerGroupSpecs").elements():
+        with report.part():
+            _sizes(resource, group, report)
+    for group in _groups(resource):
+        with report.part():
+            _version(resource, group, report)
+
+
+def _name(resource: Resource, report: Report) -> None:
+    name, most = resource.at("metadata", "name"), _LONGEST_NAME[resource.type]
+    if not name.present:
+        return
+    if not _NAME.fullmatch(name.text()):
+        report.refuse(resource, name, allowed="a lower-case letter, then lower-case letters, digits and dashes")
+    elif len(name.text()) > most:
+        report.refuse(resource, name, allowed=f"at most {most} characters: pods and services are named after it")
+
+
+def _sizes(resource: Resource, group: Node, report: Report) -> None:
+    least, most, now = (group.at(name) for name in ("minReplicas", "maxReplicas", "replicas"))
+    if _cluster(resource).at("enableInTreeAutoscaling").value is not True:
+        for bound in (least, most):
+            if not bound.present:
+                report.refuse(
+                    resource, bound, allowed=f"{now.text() or 'the number of replicas'}: both bounds are needed without autoscaling"
+                )
+    low, high, count = least.integer(), most.integer(), now.integer()
+    if low is not None and high is not None and low > high:
+        report.refuse(resource, least, allowed=f"at most maxReplicas = {high}")
+    elif count is not None and ((low is not None and count < low) or (high is not None and count > high)):
+        report.refuse(resource, now, allowed=f"minReplicas to maxReplicas, {least.text()} to {most.text()}")
+
+
+def _version(resource: Resource, group: Node, report: Report) -> None:
+    said, image = _cluster(resource).at("rayVersion"), _ray_container(group).at("image")
+    tag = image.text().partition("@")[0].rsplit("/", 1)[-1].partition(":")[2]
+    named, installed = _VERSION.fullmatch(said.text()), _VERSION.match(tag)
+    # Only Ray's own images have Ray's version as their tag.
+    if named and installed and image.text().partition(":")[0].rsplit("/", 1)[-1].startswith("ray") and named.groups() != installed.groups():
+        report.refuse(resource, said, allowed=f"{installed[0]}, the Ray of image {image.text()}")
+
+
+def _exposure(resource: Resource, report: Report) -> None:
+    cluster = _cluster(resource)
+    head = cluster.at("headGroupSpec")
+    with report.part():
+        service = head.at("serviceType")
+        if service.text() in _PUBLIC_SERVICES:
+            report.refuse(resource, service, allowed="ClusterIP: dashboard and client port run anybody's code")
+        elif head.at("enableIngress").value is True:
+            report.refuse(resource, head.at("enableIngress"), allowed="false: the dashboard runs anybody's code")
+    with report.part():
+        _password(resource, head.at("rayStartParams", "redis-password"), report)
+    with report.part():
+        if head.present:
+            _authentication(resource, cluster, report)
+
+
+def _password(resource: Resource, password: Node, report: Report) -> None:
+    if password.text() and not password.text().startswith("$"):
+        allowed = "gcsFaultToleranceOptions.redisPassword from a Secret"
+        report.refuse(resource, password, allowed=allowed, found="a literal (not shown)")
+
+
+def _authentication(resource: Resource, cluster: Node, report: Report) -> None:
+    mode, version = cluster.at("authOptions", "mode"), cluster.at("rayVersion")
+    parsed = _VERSION.match(version.text())
+    if mode.text() != "token":
+        report.refuse(resource, mode, allowed="token: without it every pod that reaches the head runs code on all nodes")
+    elif parsed is None or (int(parsed[1]), int(parsed[2])) < _TOKEN_SINCE:
+        report.refuse(resource, version, allowed="2.52.0 or later, which token authentication needs")
+
+
+def _ray(*, head: dict[str, object] | None = None, group: dict[str, object] | None = None, **spec: object) -> Example:
+    container = {"name": "ray", "image": "rayproject/ray:2.55.0", "resources": {"limits": {GPU: 4}}}
+    pods = {"template": {"spec": {"containers": [container]}}}
+    sizes = {"groupName": "gpu", "replicas": 2, "minReplicas": 2, "maxReplicas": 2, **pods, **(group or {})}
+    front = {"rayStartParams": {"num-cpus": "0"}, "template": {"spec": {"containers": [{"name": "ray", "image": "rayproject/ray:2.55.0"}]}}}
+    cluster = {"rayVersion": "2.55.0", "headGroupSpec": {**front, **(head or {})}, "workerGroupSpecs": [sizes], **spec}
+    return Example(RAY_CLUSTER, {"metadata": {"name": "tune"}, "spec": cluster})
+
+
+RULES = (
+    Rule(
+        id="RAY01",
+        name="ray-require-real-resources",
+        title="A Ray group advertises the GPUs its pods have",
+        types=_KINDS,
+        check=_resources,
+        why="Ray places work on GPUs that are not there, or leaves some idle; the operator refuses resources given twice.",
+        fix='leave num-gpus out (Ray reads the limit) or make it equal; give the head num-cpus: "0".',
+        source="KubeRay 1.5.1 and 1.7: validation.go; AWS Ray Train guide",
+        valid=(_ray(group={"rayStartParams": {"num-gpus": "4"}}),),
+        invalid=(_ray(group={"rayStartParams": {"num-gpus": "8"}}),),
+    ),
+    Rule(
+        id="RAY02",
+        name="ray-require-whole-shape",
+        title="A Ray cluster has bounds, a short name and one version",
+        types=_KINDS,
+        check=_shape,
+        why="the operator marks the spec invalid and makes no pod, or head and workers refuse each other's version.",
+        fix="set replicas, minReplicas and maxReplicas alike for a fixed size, and rayVersion to the image's.",
+        source="KubeRay 1.7: validation.go, constant.go",
+        valid=(_ray(),),
+        invalid=(_ray(group={"minReplicas": 3}),),
+    ),
+    Rule(
+        id="RAY03",
+        name="ray-disallow-open-access",
+        title="Ray's ports stay inside, behind a token",
+        types=_KINDS,
+        check=_exposure,
+        why="whoever reaches the dashboard, the client port or the GCS runs code on every node of the cluster.",
+        fix="keep the service ClusterIP, set authOptions.mode: token (Ray 2.52 or later), and the Redis password from a Secret.",
+        source="KubeRay 1.5.1: authOptions; Ray: security",
+        valid=(_ray(authOptions={"mode": "token"}),),
+        invalid=(_ray(head={"serviceType": "LoadBalancer"}, authOptions={"mode": "token"}),),
+    ),
+)

@@ -1,0 +1,143 @@
+"""Slurm on Kubernetes (Slinky): kinds that exist, and settings that its operator acts on."""
+
+from guardrails.facts import load
+from guardrails.node import Node
+from guardrails.rule import Example, Report, Resource, Rule
+from guardrails.tokens import NODE_SET, SLURM_CONTROLLER
+
+_GROUP = "slinky.slurm.net"
+_FACTS = load("slurm")
+_SERVED = f"{_GROUP}/{_FACTS['version']}"
+_LONGEST_CLUSTER_NAME = 40
+_WRONG_TYPES = frozenset(
+    [f"kubernetes:{_SERVED}:{kind}" for kind in _FACTS["notKinds"]]
+    + [f"kubernetes:{_GROUP}/{version}:{kind}" for version in _FACTS["oldVersions"] for kind in (*_FACTS["kinds"], *_FACTS["notKinds"])]
+    + [f"kubernetes:{group}:{kind}" for group in _FACTS["otherGroups"] for kind in (*_FACTS["kinds"], *_FACTS["notKinds"])]
+)
+
+
+def _kind(resource: Resource, report: Report) -> None:
+    version, _, kind = resource.type.removeprefix("kubernetes:").rpartition(":")
+    if kind not in _FACTS["kinds"]:
+        allowed = f"{', '.join(_FACTS['kinds'])} of {_SERVED}"
+        report.refuse(resource, resource.at("kind"), allowed=allowed, found=f"{kind} of {version}")
+    else:
+        report.refuse(resource, resource.at("apiVersion"), allowed=_SERVED, found=version)
+
+
+def _node_set(resource: Resource, report: Report) -> None:
+    for check in (_controller, _scaling, _update, _login, _oversubscription):
+        with report.part():
+            check(resource, resource.at("spec"), report)
+
+
+def _controller(resource: Resource, spec: Node, report: Report) -> None:
+    name = spec.at("controllerRef", "name")
+    if not name.text():
+        report.refuse(resource, name, allowed="the name of the Controller that the nodes register with")
+
+
+def _scaling(resource: Resource, spec: Node, report: Report) -> None:
+    mode, replicas = spec.at("scalingMode"), spec.at("replicas")
+    if mode.present and mode.text() not in ("StatefulSet", "DaemonSet"):
+        report.refuse(resource, mode, allowed="StatefulSet or DaemonSet")
+    elif mode.text() == "DaemonSet" and replicas.present:
+        report.refuse(resource, replicas, allowed="unset with scalingMode DaemonSet, which has one pod for each node")
+
+
+def _update(resource: Resource, spec: Node, report: Report) -> None:
+    most = spec.at("updateStrategy", "rollingUpdate", "maxUnavailable")
+    if most.text() in ("0", "0%"):
+        report.refuse(resource, most, allowed="at least 1, or an update never begins")
+
+
+def _login(resource: Resource, spec: Node, report: Report) -> None:
+    enabled, reference = spec.at("ssh", "enabled"), spec.at("ssh", "sssdConfRef", "name")
+    if enabled.value is True and not reference.text():
+        report.refuse(resource, reference, allowed="a Secret with sssd.conf: without it nobody can log in by ssh")
+
+
+def _oversubscription(resource: Resource, spec: Node, report: Report) -> None:
+    shared = spec.at("oversubscribeNode")
+    if shared.value is True:
+        report.refuse(resource, shared, allowed="false: two node pods on one host both claim all of its GPUs")
+
+
+def _keep_state(resource: Resource, report: Report) -> None:
+    spec = resource.at("spec")
+    if spec.at("external").value is True:
+        return
+    for check in (_cluster_name, _keys, _persistence):
+        with report.part():
+            check(resource, spec, report)
+
+
+def _cluster_name(resource: Resource, spec: Node, report: Report) -> None:
+    name = spec.at("clusterName")
+    said = name.text() or "_".join(resource.at("metadata", key).text() for key in ("namespace", "name"))
+    if len(said) > _LONGEST_CLUSTER_NAME:
+        report.refuse(resource, name, allowed=f"at most {_LONGEST_CLUSTER_NAME} characters", found=f"{said} ({len(said)} characters)")
+
+
+def _keys(resource: Resource, spec: Node, report: Report) -> None:
+    deprecated = spec.at("jwtHs256KeyRef")
+    tokens = deprecated if deprecated.present else spec.at("jwtKeyRef")
+    for reference in (spec.at("slurmKeyRef", "name"), tokens.at("name")):
+        if not reference.text():
+            report.refuse(resource, reference, allowed="the name of a Secret: the controller's pod mounts it and can't start without")
+
+
+def _persistence(resource: Resource, spec: Node, report: Report) -> None:
+    enabled = spec.at("persistence", "enabled")
+    if enabled.value is False:
+        allowed = "true: jobs and their queue live in StateSaveLocation (the accounting database has only history)"
+        report.refuse(resource, enabled, allowed=allowed)
+
+
+def _nodes(**spec: object) -> Example:
+    return Example(NODE_SET, {"metadata": {"name": "gpu"}, "spec": {"controllerRef": {"name": "slurm"}, **spec}})
+
+
+def _control(**spec: object) -> Example:
+    keys = {"slurmKeyRef": {"name": "slurm-key", "key": "slurm.key"}, "jwtKeyRef": {"name": "jwt", "key": "jwt.key"}}
+    return Example(SLURM_CONTROLLER, {"metadata": {"name": "slurm"}, "spec": {"clusterName": "training", **keys, **spec}})
+
+
+RULES = (
+    Rule(
+        id="SLK01",
+        name="slurm-require-served-kind",
+        title="Slurm objects are of kinds that Slinky serves",
+        types=_WRONG_TYPES,
+        check=_kind,
+        why="the API server knows no such kind, and nothing is made.",
+        fix="use Controller, NodeSet, LoginSet, Accounting, RestApi or Token of slinky.slurm.net/v1beta1.",
+        source="slurm-operator 1.2.1: api/v1beta1",
+        valid=(_nodes(),),
+        invalid=(Example(f"kubernetes:{_SERVED}:SlurmNodeSet", {"metadata": {"name": "gpu"}, "spec": {"replicas": 4}}),),
+    ),
+    Rule(
+        id="SLK02",
+        name="slurm-node-set-require-effective-settings",
+        title="A NodeSet has a controller, and only settings that take effect",
+        types=frozenset({NODE_SET}),
+        check=_node_set,
+        why="admission refuses it, or the setting is ignored: nodes never register, never update or share one host's GPUs.",
+        fix="name the controller, leave replicas out with scalingMode DaemonSet, and allow at least one pod to be unavailable.",
+        source="slurm-operator 1.2.1: NodeSet types and webhooks",
+        valid=(_nodes(scalingMode="StatefulSet", replicas=4),),
+        invalid=(_nodes(scalingMode="DaemonSet", replicas=4),),
+    ),
+    Rule(
+        id="SLK03",
+        name="slurm-controller-require-lasting-state",
+        title="A Slurm controller keeps its keys and its state",
+        types=frozenset({SLURM_CONTROLLER}),
+        check=_keep_state,
+        why="a restart of the controller loses every queued and running job, or nodes no longer trust it.",
+        fix="keep persistence on and refer to Secrets for both keys.",
+        source="slurm-operator 1.2.1: Controller types and webhooks",
+        valid=(_control(persistence={"enabled": True}),),
+        invalid=(_control(persistence={"enabled": False}),),
+    ),
+)

@@ -1,0 +1,241 @@
+"""Gangs and queues: a job starts whole, in a queue that takes it, and restarts on purpose."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from guardrails import command
+from guardrails.facts import load
+from guardrails.node import Node
+from guardrails.program import Program
+from guardrails.quantity import quantity
+from guardrails.rule import Example, Report, Resource, Rule, StackRule
+from guardrails.template import GPU, pod_templates
+from guardrails.tokens import MPI_JOB, QUEUE, VOLCANO_JOB
+
+_GANG_SCHEDULER = "volcano"
+_ROOT = "root"
+_ELASTIC = re.compile(r"(--nnodes=)?[0-9]+:[0-9]+")
+_ANY = "*"
+
+
+def _gang(job: Resource, report: Report) -> None:
+    if job.type == MPI_JOB:
+        _mpi_gang(job, report)
+        return
+    tasks = list(job.at("spec", "tasks").elements())
+    for task in tasks:
+        with report.part():
+            _task_gang(job, task, report)
+    with report.part():
+        _job_gang(job, sum(_replicas(task) for task in tasks), report)
+    with report.part():
+        _gang_scheduler(job, report)
+
+
+def _replicas(task: Node) -> int:
+    replicas = task.at("replicas").integer()
+    return 1 if replicas is None else replicas
+
+
+def _task_gang(job: Resource, task: Node, report: Report) -> None:
+    least = task.at("minAvailable")
+    if (least.integer() or 0) > _replicas(task):
+        report.refuse(job, least, allowed=f"at most {_replicas(task)}, the task's replicas")
+
+
+def _job_gang(job: Resource, pods: int, report: Report) -> None:
+    least = job.at("spec", "minAvailable")
+    if not least.present:
+        return
+    count = least.integer()
+    if count is None or count > pods:
+        report.refuse(job, least, allowed=f"{pods}, the sum of all tasks' replicas (it counts pods, not nodes)")
+    elif count < pods and not _is_elastic(job):
+        report.refuse(job, least, allowed=f"{pods}, because every rank is needed (torchrun --nnodes=MIN:MAX would make the job elastic)")
+
+
+def _is_elastic(job: Resource) -> bool:
+    containers = (container for template in pod_templates(job) for container in template.containers())
+    return any(_ELASTIC.fullmatch(word) for container in containers for word in command.words(container))
+
+
+def _gang_scheduler(job: Resource, report: Report) -> None:
+    scheduler = job.at("spec", "schedulerName")
+    templates = list(pod_templates(job))
+    pods = sum(template.replicas for template in templates)
+    # An absent name is Volcano itself: its admission writes it in.
+    if scheduler.present and scheduler.text() != _GANG_SCHEDULER and pods > 1 and any(t.requested(GPU) for t in templates):
+        report.refuse(job, scheduler, allowed=f"{_GANG_SCHEDULER}, because {pods} pods must start together")
+
+
+def _mpi_gang(job: Resource, report: Report) -> None:
+    least = job.at("spec", "runPolicy", "schedulingPolicy", "minAvailable")
+    if not least.present:
+        return
+    workers = job.at("spec", "mpiReplicaSpecs", "Worker", "replicas").integer() or 0
+    waits = job.at("spec", "launcherCreationPolicy").text() == "WaitForWorkersReady"
+    needed = workers if waits else workers + 1
+    if least.integer() != needed:
+        reason = "the launcher is only made once the workers run" if waits else "the launcher counts too"
+        report.refuse(job, least, allowed=f"{needed} for {workers} workers, because {reason}")
+
+
+def _queues(program: Program, report: Report) -> None:
+    queues = {_name(queue): queue for queue in program.of(QUEUE)}
+    parents = {_parent(queue, report) for queue in queues.values()}
+    for job in program.of(VOLCANO_JOB, MPI_JOB):
+        with report.part():
+            _job_queue(job, queues, parents, report)
+    for queue in queues.values():
+        with report.part():
+            _limits(queue, queues, report)
+    for name, parent in queues.items():
+        with report.part():
+            _guarantees(name, parent, list(queues.values()), report)
+
+
+def _parent(queue: Resource, report: Report) -> str:
+    """The queue above; an unknown one is noted."""
+    with report.part():
+        return queue.at("spec", "parent").text() or _ROOT
+    return ""
+
+
+def _name(queue: Resource) -> str:
+    name = queue.at("metadata", "name")
+    return name.text() if name.present and name.known else queue.name
+
+
+def _job_queue(job: Resource, queues: Mapping[str, Resource], parents: set[str], report: Report) -> None:
+    place = job.at("spec", "queue") if job.type == VOLCANO_JOB else job.at("spec", "runPolicy", "schedulingPolicy", "queue")
+    name = place.text()
+    if not name:
+        if job.type == VOLCANO_JOB:
+            report.advise(job, place, allowed="a queue of its own, with limits", found="unset, so `default`")
+        return
+    if name == _ROOT:
+        report.refuse(job, place, allowed="a leaf queue; no job is taken by the root")
+    elif name in queues and name in parents:
+        report.refuse(job, place, allowed=f"a leaf queue; {name} is the parent of others")
+    elif name in queues and queues[name].at("status", "state").text() == "Closed":
+        report.refuse(job, place, allowed=f"a queue that is open; {name} is Closed")
+
+
+def _limits(queue: Resource, queues: Mapping[str, Resource], report: Report) -> None:
+    """A queue may use no more than each queue above it."""
+    above, seen = queue.at("spec", "parent").text(), {_name(queue)}
+    while above in queues and above not in seen:
+        seen.add(above)
+        parent = queues[above]
+        for resource, own in queue.at("spec", "capability").entries():
+            most = quantity(parent.at("spec", "capability", resource).text())
+            if most is not None and (quantity(own.text()) or 0) > most:
+                shown = parent.at("spec", "capability", resource).text()
+                report.refuse(queue, own, allowed=f"at most {shown}, the capability of {above}")
+        above = parent.at("spec", "parent").text()
+
+
+def _guarantees(name: str, parent: Resource, queues: Sequence[Resource], report: Report) -> None:
+    """What the queues below are guaranteed comes out of their parent's guarantee."""
+    children = [queue for queue in queues if queue.at("spec", "parent").text() == name]
+    for resource, own in parent.at("spec", "guarantee", "resource").entries():
+        promised = sum(quantity(child.at("spec", "guarantee", "resource", resource).text()) or 0 for child in children)
+        if promised > (quantity(own.text()) or 0):
+            report.refuse(parent, own, allowed=f"at least {promised:g}, what its {len(children)} queues are guaranteed together")
+
+
+def _restarts(job: Resource, report: Report) -> None:
+    places = [job.at("spec", "policies"), *(task.at("policies") for task in job.at("spec", "tasks").elements())]
+    for place in places:
+        with report.part():
+            _policies(job, place, report)
+    with report.part():
+        _retries(job, places, report)
+
+
+def _policies(job: Resource, place: Node, report: Report) -> None:
+    seen: dict[str, Node] = {}
+    for policy in place.elements():
+        events, code = _events(policy), policy.at("exitCode")
+        if bool(events) == code.present:
+            report.refuse(job, policy, allowed="an event or an exitCode, one of both", found="with both" if events else "with neither")
+            continue
+        for node in events or [code]:
+            _occasion(job, node, seen, is_event=bool(events), report=report)
+        _action(job, policy.at("action"), report)
+    if _ANY in seen and len([name for name in seen if not name.isdigit()]) > 1:
+        report.refuse(job, seen[_ANY], allowed="no other event beside *")
+
+
+def _events(policy: Node) -> list[Node]:
+    listed = list(policy.at("events").elements())
+    return [*listed, policy.at("event")] if policy.at("event").text() else listed
+
+
+def _occasion(job: Resource, node: Node, seen: dict[str, Node], *, is_event: bool, report: Report) -> None:
+    known, text = load("volcano")["events"], node.text()
+    if is_event and text not in known:
+        report.refuse(job, node, allowed=", ".join(known))
+    elif not is_event and node.integer() in (0, None):
+        report.refuse(job, node, allowed="a code other than 0, which is success")
+    elif text in seen:
+        report.refuse(job, node, allowed=f"{text} once; it is named at {seen[text].path} already")
+    seen.setdefault(text, node)
+
+
+def _action(job: Resource, action: Node, report: Report) -> None:
+    known = load("volcano")["actions"]
+    if action.text() not in known:
+        report.refuse(job, action, allowed=", ".join(known))
+
+
+def _retries(job: Resource, places: Sequence[Node], report: Report) -> None:
+    restarts = any(policy.at("action").text() == "RestartJob" for place in places for policy in place.elements())
+    most = job.at("spec", "maxRetry")
+    if restarts and not most.present:
+        allowed = "the number of restarts that the job may make, counting those after a lost node"
+        report.advise(job, most, allowed=allowed, found="unset, so 3")
+
+
+def _job(*, replicas: int = 4, **spec: object) -> Example:
+    return Example(VOLCANO_JOB, {"metadata": {"name": "finetune"}, "spec": {"tasks": [{"name": "worker", "replicas": replicas}], **spec}})
+
+
+RULES = (
+    Rule(
+        id="VOL01",
+        name="gang-require-all-members",
+        title="A gang counts every pod it needs, and no more",
+        types=frozenset({MPI_JOB, VOLCANO_JOB}),
+        check=_gang,
+        why="with too many the gang is never placed; with too few half of it holds GPUs and waits for the rest.",
+        fix="set minAvailable to the number of pods that must run together, and let Volcano schedule them.",
+        source="volcano 1.14.1 admission; kubeflow/mpi-operator#608",
+        valid=(_job(minAvailable=4),),
+        invalid=(_job(minAvailable=3),),
+    ),
+    StackRule(
+        id="VOL02",
+        name="job-require-open-leaf-queue",
+        title="A job goes to an open leaf queue whose limits fit in those above it",
+        types=frozenset({VOLCANO_JOB, MPI_JOB, QUEUE}),
+        check=_queues,
+        why="Volcano's admission refuses the job or the queue; a job without a queue shares `default` with everybody.",
+        fix="name a leaf queue, and keep capability and guarantees within those of its parents.",
+        source="volcano 1.14.1 admission: jobs, queues",
+        valid=(_job(queue="research"),),
+        invalid=(_job(queue="root"),),
+    ),
+    Rule(
+        id="VOL03",
+        name="job-require-restart-policy",
+        title="Restart policies name events and actions that Volcano knows",
+        types=frozenset({VOLCANO_JOB}),
+        check=_restarts,
+        why="Volcano's admission refuses the job, or it gives up after three restarts that nobody chose.",
+        fix="use an event (or an exit code other than 0) and an action of Volcano's lists, each once, and set maxRetry.",
+        source="volcano 1.14.1 admission: jobs/validate/util.go",
+        valid=(_job(policies=[{"event": "PodFailed", "action": "RestartJob"}], maxRetry=5),),
+        invalid=(_job(policies=[{"event": "PodRunning", "action": "RestartJob"}], maxRetry=5),),
+    ),
+)

@@ -1,0 +1,145 @@
+"""The ranks of a job, and how its command line divides them."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from guardrails import command
+from guardrails.mpi import slots, workers
+from guardrails.node import Node
+from guardrails.program import Program
+from guardrails.rule import Resource
+from guardrails.template import GPU, pod_templates
+from guardrails.tokens import CONFIG_MAP, JOB, MPI_JOB, VOLCANO_JOB
+
+JOBS = frozenset({MPI_JOB, VOLCANO_JOB, JOB})
+"""Kinds whose pods are the ranks of one run."""
+
+_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "tensor": ("tensor-model-parallel-size", "tensor-parallel-size", "tensor-parallel-degree", "parallelism.tensor-parallel-degree", "tp"),
+    "pipeline": (
+        "pipeline-model-parallel-size",
+        "pipeline-parallel-size",
+        "pipeline-parallel-degree",
+        "parallelism.pipeline-parallel-degree",
+        "pp",
+    ),
+    "context": ("context-parallel-size", "context-parallel-degree", "parallelism.context-parallel-degree", "cp"),
+    "expert": ("expert-model-parallel-size", "expert-parallel-size", "expert-parallel-degree", "parallelism.expert-parallel-degree", "ep"),
+    "data": ("data-parallel-size", "data-parallel-degree", "dp"),
+    "micro": ("micro-batch-size", "per-device-train-batch-size", "train-micro-batch-size-per-gpu"),
+    "total": ("global-batch-size", "train-batch-size"),
+    "heads": ("num-attention-heads", "n-heads"),
+    "groups": ("num-query-groups", "num-key-value-heads", "n-kv-heads"),
+    "hidden": ("hidden-size",),
+}
+_OVERRIDES = {f"parallel.{name}": name for name in ("tensor", "pipeline", "context", "expert")}
+
+
+@dataclass(frozen=True)
+class World:
+    """Ranks of a job and the sizes that its command line names; 1 where it names none."""
+
+    nodes: int
+    per_node: int
+    sizes: Mapping[str, int]
+    place: Node
+    """Where the command line is."""
+
+    @property
+    def ranks(self) -> int:
+        """Processes in all."""
+        return self.nodes * self.per_node
+
+    def size(self, name: str) -> int:
+        """Ranks along an axis."""
+        return self.sizes.get(name, 1)
+
+    @property
+    def model(self) -> int:
+        """Ranks that hold one copy of the model between them."""
+        return math.prod(self.size(axis) for axis in ("tensor", "pipeline", "context"))
+
+    @property
+    def replicas(self) -> int | None:
+        """Copies of the model; None where the ranks can't be divided so."""
+        return self.ranks // self.model if self.ranks % self.model == 0 else None
+
+
+def world(job: Resource, config: Resource | None = None) -> World | None:
+    """The ranks of a job of `JOBS`; None where they can't be told. A DeepSpeed configuration may divide them further.
+
+    Raises:
+        Undecided: a number that is needed is unknown.
+    """
+    shape = _shape(job)
+    if shape is None:
+        return None
+    nodes, per_node = shape
+    place, sizes = _command_line(job)
+    return World(nodes, per_node, {**sizes, **_of_deepspeed(config)}, place) if place is not None else None
+
+
+def _shape(job: Resource) -> tuple[int, int] | None:
+    if job.type == MPI_JOB:
+        return (workers(job), slots(job)) if workers(job) > 0 else None
+    templates = [template for template in pod_templates(job) if template.requested(GPU) > 0]
+    counts = {template.requested(GPU) for template in templates}
+    return (sum(template.replicas for template in templates), counts.pop()) if len(counts) == 1 else None
+
+
+def _command_line(job: Resource) -> tuple[Node | None, dict[str, int]]:
+    """The first container whose words name sizes, else the first of all; and the sizes."""
+    first: Node | None = None
+    for template in pod_templates(job):
+        for container in template.containers():
+            place = command.place(container)
+            sizes = _sizes(command.words(container))
+            if sizes:
+                return place, sizes
+            first = first or place
+    return first, {}
+
+
+def _sizes(words: list[str]) -> dict[str, int]:
+    whole = command.Invocation("", words)
+    found = {name: number for name, options in _OPTIONS.items() if (number := whole.number(*options)) is not None}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if equals and name in _OVERRIDES and value.isdecimal():
+            found[_OVERRIDES[name]] = int(value)
+    return {name: number for name, number in found.items() if number > 0}
+
+
+def _of_deepspeed(config: Resource | None) -> dict[str, int]:
+    if config is None:
+        return {}
+    named = {
+        "tensor": config.at("tensor_parallel", "autotp_size"),
+        "pipeline": config.at("pipeline", "stages"),
+        "context": config.at("sequence_parallel_size"),
+    }
+    return {name: number for name, node in named.items() if (number := node.integer() or 0) > 0}
+
+
+def mounted_config_maps(job: Resource) -> set[str]:
+    """Names of the ConfigMaps that a job's pods mount or read."""
+    return {name for template in pod_templates(job) for name in _named(template.spec)}
+
+
+def _named(spec: Node) -> Iterator[str]:
+    for volume in spec.at("volumes").elements():
+        yield volume.at("configMap", "name").text()
+        for source in volume.at("projected", "sources").elements():
+            yield source.at("configMap", "name").text()
+    for container in spec.at("containers").elements():
+        for source in container.at("envFrom").elements():
+            yield source.at("configMapRef", "name").text()
+        for variable in container.at("env").elements():
+            yield variable.at("valueFrom", "configMapKeyRef", "name").text()
+
+
+def config_map_names(carried: Resource, program: Program) -> set[str]:
+    """Names under which pods may mount the ConfigMap that carries this configuration."""
+    maps = [one for one in program.of(CONFIG_MAP) if one.urn == carried.urn and one.name == carried.name]
+    return {carried.name, *(one.at("metadata", "name").text() for one in maps)} - {""}

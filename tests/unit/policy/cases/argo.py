@@ -1,0 +1,55 @@
+"""Argo CD."""
+
+from typing import Any
+
+from guardrails import tokens
+from tests.unit.policy import builders as b
+from tests.unit.policy.analyzer import Thing
+from tests.unit.policy.case import invalid, valid
+
+_APPLICATION: dict[str, Any] = {
+    "project": "ml",
+    "source": {
+        "repoURL": "https://charts.example",
+        "chart": "slurm",
+        "targetRevision": "1.2.1",
+        "helm": {"valuesObject": {"nodesets": {}}},
+    },
+    "syncPolicy": {"automated": {"prune": False}},
+}
+REVISION, VALUES = "source/targetRevision", "source/helm/valuesObject"
+SYNC = "syncPolicy"
+SHA = "4f" * 20
+
+
+def application(changes: dict[str, Any] | None = None) -> Thing:
+    properties = {"metadata": {"name": "training"}, "spec": b.changed(_APPLICATION, changes or {})}
+    return Thing(type=tokens.APPLICATION, name="training", properties=properties)
+
+
+def release(chart: str, values: dict[str, Any]) -> Thing:
+    return Thing(type=tokens.RELEASE, name="release", properties={"chart": chart, "version": "1.0.0", "values": values})
+
+
+CASES = (
+    valid("ARG01", application()),
+    valid("ARG01", application({REVISION: "v1.2.1"})),
+    valid("ARG01", application({REVISION: SHA})),
+    valid("ARG01", application({SYNC: {"automated": {"prune": True}, "syncOptions": ["Prune=confirm"]}})),
+    valid("ARG01", application({"source/chart": "own-chart", VALUES: {"anything": 1}})),
+    valid("ARG01", release("slurm", {"nodesets": {}, "global": {}})),
+    valid("ARG01", release("argo-cd", {"configs": {"cm": {"admin.enabled": "false"}}})),
+    valid("ARG01", application({REVISION: "1.2.1-rc.1"}), edge=True),
+    invalid("ARG01", application({REVISION: "1.2"}), says="targetRevision is 1.2; allowed: a full version", edge=True),
+    invalid("ARG01", application({REVISION: "main"}), says="main (a branch)"),
+    invalid("ARG01", application({REVISION: b.DELETE}), says="unset (a branch)"),
+    invalid("ARG01", application({REVISION: ">=1.2.0"}), says="(a range)"),
+    invalid("ARG01", application({REVISION: "1.2.*"}), says="(a range)"),
+    invalid("ARG01", application({"sources": [{"targetRevision": "HEAD"}], "source": b.DELETE}), says="sources[0].targetRevision is HEAD"),
+    invalid("ARG01", application({VALUES: {"compute": {"partitions": []}}}), says="compute is set, but the chart does not read it"),
+    invalid("ARG01", application({"project": "default"}), says="project is default"),
+    invalid("ARG01", application({SYNC: {"automated": {"prune": True}}}), says="prune is true"),
+    invalid("ARG01", release("oci://registry.example/slurm", {"efa": {"enabled": True}}), says="values.efa is set"),
+    invalid("ARG01", release("argo-cd", {"configs": {"cm": {"exec.enabled": "true"}}}), says='exec.enabled"] is true'),
+    invalid("ARG01", release("argo-cd", {"configs": {"cm": {"admin.enabled": True}}}), says='admin.enabled"] is true'),
+)

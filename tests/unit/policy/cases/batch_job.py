@@ -1,0 +1,125 @@
+"""Trainers over the pods of a Job, and processes per device."""
+
+from typing import Any
+
+from guardrails import tokens
+from guardrails.template import GPU
+from tests.unit.policy import builders as b
+from tests.unit.policy.analyzer import Thing
+from tests.unit.policy.case import invalid, valid
+from tests.unit.policy.cases.pod_security import config_map
+
+_JOB = {
+    "metadata": {"name": "pretrain"},
+    "spec": {
+        "parallelism": 4,
+        "completions": 4,
+        "completionMode": "Indexed",
+        "backoffLimit": 8,
+        "template": {
+            "spec": {
+                "subdomain": "ranks",
+                "restartPolicy": "Never",
+                "containers": [
+                    {
+                        "name": "main",
+                        "command": ["torchrun", "--nnodes=4", "--nproc-per-node=8", "--rdzv-endpoint=pretrain-0.ranks:29500", "train.py"],
+                        "resources": {"limits": {GPU: 8}},
+                    }
+                ],
+            }
+        },
+    },
+}
+POD = "spec/template/spec"
+COMMAND = f"{POD}/containers/0/command"
+ENV = f"{POD}/containers/0/env"
+LIMITS = f"{POD}/containers/0/resources/limits"
+CORES = "aws.amazon.com/neuroncore"
+TYPE = "node.kubernetes.io/instance-type"
+
+
+def job(changes: dict[str, Any] | None = None) -> Thing:
+    return Thing(type=tokens.JOB, name="pretrain", properties=b.changed(_JOB, changes or {}))
+
+
+def torchrun(*words: str, **changes: Any) -> Thing:
+    return job({COMMAND: ["torchrun", *words, "train.py"], **changes})
+
+
+def master(**source: Any) -> Thing:
+    return torchrun("--nnodes=4", "--node-rank=0", "--master-addr=x", **{ENV: [{"name": "MASTER_ADDR", **source}]})
+
+
+def field(path: str) -> dict[str, Any]:
+    return {"valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def batch(tasks: int, gpus: int, processes: int, *, gres: str | None = None) -> Thing:
+    asked = f"--gres=gpu:{gres}" if gres else f"--gpus-per-node={gpus}"
+    lines = [
+        "#!/bin/bash",
+        f"#SBATCH --ntasks-per-node={tasks}",
+        f"#SBATCH {asked}",
+        f"srun torchrun --nproc-per-node={processes} train.py",
+    ]
+    return config_map(script="\n".join(lines))
+
+
+def neuron(family: str, devices: int, cores: int | None = None, *words: str, pods: int = 1) -> Thing:
+    limits = {"aws.amazon.com/neuron": devices, **({CORES: cores} if cores is not None else {})}
+    where = {f"{POD}/nodeSelector": {TYPE: family}, LIMITS: limits, COMMAND: list(words) or ["python3", "train.py"]}
+    return job({**where, "spec/parallelism": pods, "spec/completions": pods})
+
+
+CASES = (
+    valid("JOB01", job()),
+    valid("JOB01", job({"spec/backoffLimit": b.DELETE, "spec/backoffLimitPerIndex": 2})),
+    valid("JOB01", job({LIMITS: {}, COMMAND: ["python3", "preprocess.py"], "spec/completionMode": b.DELETE})),
+    valid("JOB01", job({f"{POD}/restartPolicy": "OnFailure"})),
+    valid("JOB01", job({"spec/parallelism": 1, "spec/completions": 1, "spec/completionMode": b.DELETE}), edge=True),
+    invalid("JOB01", job({"spec/parallelism": 2, "spec/completions": 1}), says="completions is 1; allowed: 2", edge=True),
+    invalid("JOB01", job({"spec/completionMode": b.DELETE}), says="completionMode is unset; allowed: Indexed"),
+    invalid("JOB01", job({"spec/completionMode": "NonIndexed"}), says="completionMode is NonIndexed"),
+    invalid("JOB01", job({"spec/completions": b.DELETE}), says="completions is unset; allowed: 4"),
+    invalid("JOB01", job({f"{POD}/subdomain": b.DELETE}), says="the name of a headless Service"),
+    invalid("JOB01", job({f"{POD}/restartPolicy": b.DELETE}), says="restartPolicy is unset; allowed: Never or OnFailure"),
+    invalid("JOB01", job({"spec/backoffLimit": b.DELETE}), says="unset, so 6"),
+    valid("JOB02", job()),
+    valid("JOB02", master(value="pretrain-0.ranks")),
+    valid("JOB02", torchrun("--nnodes=4", "--rdzv-endpoint=10.0.3.7:29500")),
+    valid("JOB02", b.volcano_job()),
+    valid("JOB02", job({"spec/parallelism": 1, COMMAND: ["torchrun", "--standalone", "--nproc-per-node=8", "x"]}), edge=True),
+    invalid("JOB02", job({"spec/parallelism": 2, COMMAND: ["torchrun", "--standalone", "x"]}), says="is --standalone", edge=True),
+    invalid("JOB02", master(**field("status.podIP")), says="fieldPath is status.podIP"),
+    invalid("JOB02", master(**field("metadata.name")), says="no field of the pod itself"),
+    invalid("JOB02", master(value="localhost"), says="env[0].value is localhost"),
+    invalid("JOB02", torchrun("--nnodes=4", "--rdzv_endpoint", "127.0.0.1:29500"), says="--rdzv-endpoint 127.0.0.1:29500"),
+    invalid("JOB02", torchrun("--nnodes=4", "--master_addr=$(hostname)"), says="--master-addr $(hostname)"),
+    invalid("JOB02", job({COMMAND: ["bash", "-c", "torchrun --nnodes 4 --master-addr $POD_IP train.py"]}), says="--master-addr $POD_IP"),
+    valid("JOB03", job()),
+    valid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=gpu", "--rdzv-endpoint=a:1")),
+    valid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=8", "--node-rank=$(RANK)", "--master-addr=a.b")),
+    valid("JOB03", batch(1, 8, 8)),
+    valid("JOB03", batch(8, 8, 1, gres="h100:8")),
+    valid("JOB03", b.volcano_job({f"{b.TASK_CONTAINER}/command": ["python3", "train.py"]})),
+    valid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=8", "--rdzv-endpoint=a:1", **{LIMITS: {GPU: 8}}), edge=True),
+    invalid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=9", "--rdzv-endpoint=a:1"), says="at most 8 processes", edge=True),
+    invalid("JOB03", batch(8, 8, 8), says="8 tasks x 8 processes = 64 per node"),
+    invalid("JOB03", batch(2, 8, 8, gres="gpu:8"), says="at most 8, the node's GPUs"),
+    invalid("JOB03", torchrun("--nnodes=8", "--nproc-per-node=8", "--rdzv-endpoint=a:1"), says="--nnodes 4, the pods of the job"),
+    invalid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=8"), says="--nnodes 4 alone"),
+    invalid("JOB03", torchrun("--nnodes=4", "--node-rank=0"), says="--rdzv-endpoint (or --node-rank and --master-addr)"),
+    invalid("JOB03", b.volcano_job(), says="containers[0].command is --nnodes 4 alone"),
+    valid("JOB04", neuron("trn1.32xlarge", 16, 32)),
+    valid("JOB04", neuron("trn2.48xlarge", 16, 128)),
+    valid("JOB04", neuron("trn1.32xlarge", 16, None, "torchrun", "--nproc-per-node=32", "x")),
+    valid("JOB04", neuron("trn1.32xlarge", 16, None, "neuron_parallel_compile", "torchrun", "x")),
+    valid("JOB04", config_map(train='ScalingConfig(num_workers=8, resources_per_worker={"GPU": 1})')),
+    valid("JOB04", neuron("trn2.48xlarge", 1, 8), edge=True),
+    invalid("JOB04", neuron("trn2.48xlarge", 1, 2), says="8: 1 devices x 8 cores on trn2", edge=True),
+    invalid("JOB04", neuron("trn1.32xlarge", 16, 16), says="32: 16 devices x 2 cores on trn1"),
+    invalid("JOB04", neuron("trn1.32xlarge", 16, None, "torchrun", "--nproc-per-node=64", "x"), says="at most 32 processes"),
+    invalid("JOB04", neuron("trn1.32xlarge", 16, None, "neuron_parallel_compile", "torchrun", "x", pods=4), says="in 4 pods"),
+    invalid("JOB04", config_map(train='ScalingConfig(resources_per_worker={"CPU": 8, "GPU": 8})'), says='with "GPU": 8'),
+)

@@ -1,0 +1,64 @@
+"""Checkpoints of jobs that are not ours."""
+
+from typing import Any
+
+from guardrails import tokens
+from tests.unit.policy import builders as b
+from tests.unit.policy.analyzer import Thing
+from tests.unit.policy.case import invalid, valid
+from tests.unit.policy.cases.pod_security import config_map
+
+POD = "spec/tasks/0/template/spec"
+CLAIM = {"persistentVolumeClaim": {"claimName": "checkpoints"}}
+
+
+def gang(arguments: str, volume: dict[str, Any] | None = None, **changes: Any) -> Thing:
+    """Four pods of eight GPUs with one volume at /state."""
+    place = {
+        f"{b.TASK_CONTAINER}/command": ["python3", "train.py", *arguments.split()],
+        f"{b.TASK_CONTAINER}/volumeMounts": [{"name": "state", "mountPath": "/state"}],
+        f"{POD}/volumes": [{"name": "state", **(volume or CLAIM)}],
+    }
+    return b.volcano_job({**place, **changes})
+
+
+def named(value: str, volume: dict[str, Any] | None = None) -> Thing:
+    return gang("", volume, **{f"{b.TASK_CONTAINER}/env": [{"name": "CHECKPOINT_DIR", "value": value}]})
+
+
+def lustre(kind: str) -> tuple[Thing, Thing]:
+    """A claim of the name that the job mounts, and its class."""
+    claim = {"metadata": {"name": "checkpoints"}, "spec": {"storageClassName": "lustre"}}
+    storage = {"metadata": {"name": "lustre"}, "provisioner": "fsx.csi.aws.com", "parameters": {"deploymentType": kind}}
+    claims = Thing(type=tokens.VOLUME_CLAIM, name="claim", properties=claim)
+    return claims, Thing(type=tokens.STORAGE_CLASS, name="class", properties=storage)
+
+
+CASES = (
+    valid("CKP01", gang("--save /state/run")),
+    valid("CKP01", gang("--save /state/run"), *lustre("PERSISTENT_2")),
+    valid("CKP01", gang("--output_dir=/scratch --upload s3://bucket/run", {"emptyDir": {}})),
+    valid("CKP01", named("/state/run")),
+    valid("CKP01", gang("--epochs 3", {"emptyDir": {}})),
+    valid("CKP01", gang("checkpoint.directory=/state/run")),
+    valid("CKP01", gang("--save /state"), edge=True),
+    invalid("CKP01", gang("--save /stateful"), says="/stateful (in the container's own file system)", edge=True),
+    invalid("CKP01", gang("--save /state/run", {"emptyDir": {}}), says="/state/run (on emptyDir state)"),
+    invalid("CKP01", gang("--checkpoint-dir /state/run", {"hostPath": {"path": "/mnt"}}), says="(on hostPath state)"),
+    invalid("CKP01", gang("--save /state/run"), *lustre("SCRATCH_2"), says="(on SCRATCH_2 Lustre)"),
+    invalid("CKP01", gang("--save /state/ckpt.pt"), says="/state/ckpt.pt; allowed: a folder"),
+    invalid("CKP01", named("/tmp/run"), says="env[0].value is /tmp/run (in the container's own"),
+    invalid("CKP01", gang("checkpoint.directory=/local/run"), says="/local/run"),
+    valid("CKP02", gang("--keep 3")),
+    valid("CKP02", gang("checkpoint.keep=5 --save-only-model false")),
+    valid("CKP02", gang("--epochs 1")),
+    valid("CKP02", config_map(readme="how we train")),
+    valid("CKP02", gang("", {"configMap": {"name": "settings"}}), config_map(auto_resume="true")),
+    valid("CKP02", gang("--save_total_limit 2"), edge=True),
+    invalid("CKP02", gang("--save_total_limit 1"), says="1 checkpoint kept; allowed: at least 2", edge=True),
+    invalid("CKP02", gang("checkpoint.keep=1"), says="1 checkpoint kept"),
+    invalid("CKP02", gang("--no-save-optim"), says="a resume needs the optimizer"),
+    invalid("CKP02", gang("--save_only_model true"), says="is --save-only-model"),
+    invalid("CKP02", gang("--no-save-rng"), says="the random generators"),
+    invalid("CKP02", config_map(auto_resume="true"), gang(""), says="data.auto_resume is auto_resume, which no job reads"),
+)

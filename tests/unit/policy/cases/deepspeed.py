@@ -1,0 +1,130 @@
+"""DeepSpeed configurations."""
+
+import json
+from typing import Any
+
+from guardrails import tokens
+from tests.unit.policy import builders as b
+from tests.unit.policy.analyzer import Thing
+from tests.unit.policy.case import invalid, valid
+
+MICRO, STEPS, TOTAL = "train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "train_batch_size"
+VOLUMES = [{"name": "deepspeed", "configMap": {"name": "deepspeed"}}]
+
+
+def ds(**settings: Any) -> Thing:
+    return Thing(type=tokens.DEEPSPEED, name="deepspeed", properties={MICRO: 1, **settings})
+
+
+def zero(stage: Any, **settings: Any) -> Thing:
+    return ds(zero_optimization={"stage": stage, **settings})
+
+
+def mounted(**settings: Any) -> Thing:
+    """The same in a ConfigMap, as jobs mount it."""
+    data = {"ds.json": json.dumps({MICRO: 1, **settings})}
+    return Thing(type=tokens.CONFIG_MAP, name="settings", properties={"metadata": {"name": "deepspeed"}, "data": data})
+
+
+def job(*words: str, **changes: Any) -> Thing:
+    """32 ranks that mount the ConfigMap."""
+    place = f"{b.WORKER}/template/spec/volumes"
+    return b.mpi_job({b.LAUNCHER_COMMAND: ["mpirun", "-np", "32", "python3", "train.py", *words], place: VOLUMES, **changes})
+
+
+def schedule(kind: str = "WarmupDecayLR", **params: Any) -> Thing:
+    return ds(scheduler={"type": kind, "params": params})
+
+
+def half(kind: str, **settings: Any) -> dict[str, Any]:
+    return {kind: {"enabled": True, **settings}}
+
+
+def offload(stage: int, name: str, **settings: Any) -> Thing:
+    return zero(stage, **{name: {"device": "cpu", **settings}})
+
+
+CASES = (
+    valid("DSP01", ds(**{TOTAL: 64, STEPS: 32})),
+    valid("DSP01", mounted(**{TOTAL: 1024, STEPS: 32}), job()),
+    valid("DSP01", mounted(**{TOTAL: 64, STEPS: 32, "tensor_parallel": {"autotp_size": 16}}), job()),
+    valid("DSP01", ds()),
+    valid("DSP01", mounted(**{TOTAL: 1000000}), b.mpi_job()),
+    valid("DSP01", mounted(**{TOTAL: 32 * 8 * 4, STEPS: 8, MICRO: 4}), job(), edge=True),
+    invalid("DSP01", mounted(**{TOTAL: 32 * 8 * 4 + 1, STEPS: 8, MICRO: 4}), job(), says="is 1025; allowed: 1024 = 4 x 8 x 32", edge=True),
+    invalid("DSP01", mounted(**{TOTAL: 2048, STEPS: 32}), job(), says="train_batch_size is 2048; allowed: 1024 = 1 x 32 x 32"),
+    invalid("DSP01", mounted(**{TOTAL: 1024, STEPS: 32}), job("--tp", "8", "--pp", "2"), says="allowed: 64 = 1 x 32 x 2"),
+    invalid("DSP01", ds(**{TOTAL: 65, STEPS: 32}), says="a multiple of 32"),
+    invalid("DSP01", ds(**{TOTAL: 10, MICRO: 4}), says="a multiple of 4"),
+    invalid("DSP01", mounted(**{TOTAL: 100}), job(), says="a multiple of 32"),
+    valid("DSP02", ds()),
+    valid("DSP02", ds(**{TOTAL: 64, MICRO: "2"})),
+    valid("DSP02", zero(2, reduce_bucket_size=500000000)),
+    valid("DSP02", zero(3, stage3_max_live_parameters=1000000000)),
+    valid("DSP02", ds(**{STEPS: 1}), edge=True),
+    invalid("DSP02", ds(**{STEPS: 0}), says="gradient_accumulation_steps is 0", edge=True),
+    invalid("DSP02", Thing(type=tokens.DEEPSPEED, properties={"zero_optimization": {"stage": 2}}), says="DeepSpeed needs one of the two"),
+    invalid("DSP02", ds(**{MICRO: "auto"}), says="only the Hugging Face Trainer fills in auto"),
+    invalid("DSP02", ds(**{TOTAL: -8}), says="train_batch_size is -8"),
+    invalid("DSP02", ds(**{MICRO: 1.5}), says="train_micro_batch_size_per_gpu is 1.5"),
+    invalid("DSP02", zero(2, reduce_bucket_size="auto"), says="reduce_bucket_size is auto"),
+    invalid("DSP02", mounted(zero_optimization={"stage": 2, "allgather_bucket_size": "auto"}), says="allgather_bucket_size is auto"),
+    valid("DSP03", ds(**half("bf16"))),
+    valid("DSP03", ds(**half("fp16", loss_scale=0, initial_scale_power=16))),
+    valid("DSP03", ds(**half("bf16"), fp16={"enabled": False})),
+    valid("DSP03", ds(communication_data_type="fp32")),
+    valid("DSP03", ds(**half("fp16", loss_scale=2)), edge=True),
+    invalid("DSP03", ds(**half("fp16", loss_scale=1)), says="loss_scale is 1; allowed: 0 (dynamic)", edge=True),
+    invalid("DSP03", ds(**half("bf16"), **half("fp16")), says="only one of the two can be on"),
+    invalid("DSP03", ds(**half("bfloat16"), **half("fp16")), says="bfloat16.enabled is true"),
+    invalid("DSP03", ds(communication_data_type="float16"), says="fp16, fp32, bf16"),
+    invalid("DSP03", ds(**half("fp16", initial_scale_power="big")), says="initial_scale_power is big"),
+    valid("DSP04", zero(0)),
+    valid("DSP04", offload(3, "offload_param")),
+    valid("DSP04", offload(2, "offload_optimizer", ratio=1)),
+    valid("DSP04", offload(3, "offload_optimizer", device="nvme", nvme_path="/nvme", ratio=0.5)),
+    valid("DSP04", zero(2, offload_param={"device": "none"})),
+    valid("DSP04", zero(3), edge=True),
+    valid("DSP04", offload(1, "offload_optimizer"), edge=True),
+    invalid("DSP04", zero(4), says="stage is 4; allowed: 0, 1, 2 or 3", edge=True),
+    invalid("DSP04", offload(0, "offload_optimizer"), says="offload_optimizer works from stage 1 on", edge=True),
+    invalid("DSP04", offload(2, "offload_param"), says="offload_param works from stage 3 on"),
+    invalid("DSP04", offload(3, "offload_param", device="disk"), says="device is disk; allowed: none, cpu, nvme"),
+    invalid("DSP04", offload(3, "offload_param", device="nvme"), says="nvme_path is unset"),
+    invalid("DSP04", offload(2, "offload_optimizer", ratio=0.5), says="a partial offload needs stage 3"),
+    invalid("DSP04", zero("two"), says="stage is two"),
+    valid("DSP05", ds(gradient_clipping=1.0)),
+    valid("DSP05", ds(optimizer={"type": "AdamW", "params": {"lr": 0.001}}, scheduler={"type": "WarmupLR"})),
+    valid("DSP05", zero(3, stage3_max_live_parameters=1000000000)),
+    valid("DSP05", zero(1, reduce_bucket_size=1)),
+    valid("DSP05", zero(3, stage3_prefetch_bucket_size=1), edge=True),
+    invalid("DSP05", zero(2, stage3_prefetch_bucket_size=1), says="nothing under stage 2", edge=True),
+    invalid("DSP05", ds(gradient_cliping=1.0), says="such as gradient_clipping"),
+    invalid("DSP05", ds(elasticity={"enabled": True}), says="elasticity is set; allowed: nothing"),
+    invalid("DSP05", ds(optimizer={"type": "Sophia"}), says="optimizer.type is Sophia"),
+    invalid("DSP05", ds(scheduler={"type": "Cosine"}), says="scheduler.type is Cosine"),
+    invalid("DSP05", zero(2, cpu_offload=True), says="the key is deprecated"),
+    invalid("DSP05", zero(3, mics_shard_size=8), says="mics_shard_size is set; allowed: nothing"),
+    valid("DSP06", ds(zero_optimization={"stage": 1}, pipeline={"stages": 4})),
+    valid("DSP06", zero(3)),
+    valid("DSP06", ds(optimizer={"type": "Adam"}, zero_optimization={"stage": 2})),
+    valid("DSP06", ds(zero_optimization={"stage": 2}, expert_parallel={"enabled": True})),
+    valid("DSP06", ds(zero_optimization={"stage": 2}, pipeline={"stages": 1}), edge=True),
+    invalid("DSP06", ds(zero_optimization={"stage": 2}, pipeline={"stages": 2}), says="0 or 1 with pipeline stages", edge=True),
+    invalid("DSP06", ds(zero_optimization={"stage": 3}, pipeline={"stages": 8}), says="zero_optimization.stage is 3"),
+    invalid("DSP06", ds(optimizer={"type": "OneBitAdam"}), says="optimizer.type is OneBitAdam"),
+    invalid("DSP06", ds(optimizer={"type": "ZeroOneAdam"}), says="ZeroOneAdam; allowed: adagrad"),
+    invalid("DSP06", ds(zero_optimization={"stage": 3}, expert_parallel={"enabled": True}), says="expert_parallel.enabled is true"),
+    valid("DSP07", schedule(warmup_num_steps=1000, total_num_steps=100000)),
+    valid("DSP07", schedule("WarmupLR", warmup_num_steps=100)),
+    valid("DSP07", schedule("WarmupCosineLR", warmup_num_steps=0, total_num_steps=10, cos_min_ratio=0.1)),
+    valid("DSP07", ds()),
+    valid("DSP07", schedule(warmup_num_steps=499, total_num_steps=500), edge=True),
+    valid("DSP07", schedule("WarmupCosineLR", total_num_steps=10, cos_min_ratio=1), edge=True),
+    invalid("DSP07", schedule(warmup_num_steps=500, total_num_steps=500), says="fewer than total_num_steps = 500", edge=True),
+    invalid("DSP07", schedule("WarmupCosineLR", total_num_steps=10, cos_min_ratio=1.01), says="cos_min_ratio is 1.01", edge=True),
+    invalid("DSP07", schedule(warmup_num_steps=1000, total_num_steps=500), says="warmup_num_steps is 1000"),
+    invalid("DSP07", schedule(warmup_num_steps=-1, total_num_steps=5), says="warmup_num_steps is -1"),
+    invalid("DSP07", schedule(warmup_num_steps=10), says="total_num_steps is unset"),
+    invalid("DSP07", schedule("WarmupCosineLR", total_num_steps=10, warmup_min_ratio=-0.5), says="warmup_min_ratio is -0.5"),
+)

@@ -1,0 +1,76 @@
+"""JupyterHub."""
+
+from typing import Any
+
+from guardrails import tokens
+from guardrails.template import GPU
+from tests.unit.policy import builders as b
+from tests.unit.policy.analyzer import Thing
+from tests.unit.policy.case import invalid, valid
+
+CHART = "kubernetes:helm.sh/v4:Chart"
+TYPE = "node.kubernetes.io/instance-type"
+_VALUES: dict[str, Any] = {
+    "hub": {
+        "config": {
+            "JupyterHub": {"authenticator_class": "generic-oauth"},
+            "GenericOAuthenticator": {"allowed_groups": ["research"]},
+        }
+    },
+    "proxy": {"service": {"type": "ClusterIP"}},
+    "singleuser": {
+        "memory": {"limit": "16G"},
+        "storage": {"type": "dynamic"},
+        "profileList": [
+            {
+                "display_name": "1x A10G",
+                "kubespawner_override": {"node_selector": {TYPE: "g5.xlarge"}, "extra_resource_limits": {GPU: 1}},
+            }
+        ],
+    },
+}
+CONFIG, GROUPS = "hub/config", "hub/config/GenericOAuthenticator/allowed_groups"
+CLASS = "hub/config/JupyterHub/authenticator_class"
+SERVICE = "proxy/service/type"
+PROFILE = "singleuser/profileList/0"
+SHOWN = f"{PROFILE}/display_name"
+SELECTOR, LIMITS = f"{PROFILE}/kubespawner_override/node_selector", f"{PROFILE}/kubespawner_override/extra_resource_limits"
+
+
+def hub(changes: dict[str, Any] | None = None, *, chart: str = "jupyterhub", kind: str = tokens.RELEASE) -> Thing:
+    properties = {"chart": chart, "version": "4.3.1", "values": b.changed(_VALUES, changes or {})}
+    return Thing(type=kind, name="hub", properties=properties)
+
+
+def profile(shown: str, instance: str, gpus: int) -> Thing:
+    return hub({SHOWN: shown, SELECTOR: {TYPE: instance}, LIMITS: {GPU: gpus}})
+
+
+CASES = (
+    valid("JUP01", hub()),
+    valid("JUP01", hub({GROUPS: b.DELETE, "hub/config/Authenticator": {"allowed_users": ["ada"]}})),
+    valid("JUP01", hub({SERVICE: "LoadBalancer", "proxy/https": {"enabled": True}})),
+    valid("JUP01", hub({CONFIG: {}}, chart="binderhub")),
+    valid("JUP01", hub(chart="charts/jupyterhub-4.3.1.tgz", kind=CHART)),
+    valid("JUP01", hub({GROUPS: ["a"]}), edge=True),
+    invalid("JUP01", hub({GROUPS: []}), says="without allowed users or groups", edge=True),
+    invalid("JUP01", hub({CONFIG: {}}), says="unset, so dummy"),
+    invalid("JUP01", hub({CLASS: "dummy"}), says="authenticator_class is dummy"),
+    invalid("JUP01", hub({GROUPS: b.DELETE, "hub/config/GenericOAuthenticator/allow_all": True}), says="allow_all is true"),
+    invalid("JUP01", hub({SERVICE: b.DELETE}), says="LoadBalancer (the default), without TLS"),
+    invalid("JUP01", hub({SERVICE: "LoadBalancer"}), says="type is LoadBalancer, without TLS"),
+    invalid("JUP01", hub({CLASS: "dummy"}, kind=CHART, chart="https://charts.example/jupyterhub-4.3.1.tgz"), says="is dummy"),
+    valid("JUP02", hub()),
+    valid("JUP02", profile("8x H100", "p5.48xlarge", 8)),
+    valid("JUP02", profile("A whole node", "p5.48xlarge", 8)),
+    valid("JUP02", profile("1x A100", "m7i.xlarge", 0)),
+    valid("JUP02", hub({SHOWN: "1x A100"}, chart="binderhub")),
+    valid("JUP02", profile("4 x A10G", "g5.12xlarge", 4), edge=True),
+    invalid("JUP02", profile("5 x A10G", "g5.12xlarge", 5), says="at most 4, the GPUs of g5.12xlarge", edge=True),
+    invalid("JUP02", profile("1x A100", "g5.xlarge", 1), says="display_name is 1x A100; allowed: 1x A10G"),
+    invalid("JUP02", profile("8x H100", "p5.48xlarge", 4), says="4x, the GPUs that the profile asks for"),
+    invalid("JUP02", hub({"singleuser/cloudMetadata": {"blockWithIptables": False}}), says="blockWithIptables is false"),
+    invalid("JUP02", hub({"cull": {"enabled": False}}), says="cull.enabled is false"),
+    invalid("JUP02", hub({"singleuser/memory": b.DELETE}), says="memory.limit is unset"),
+    invalid("JUP02", hub({"singleuser/storage/type": "none"}), says="storage.type is none"),
+)

@@ -1,0 +1,103 @@
+"""MPIJobs."""
+
+from typing import Any
+
+from guardrails import tokens
+from guardrails.template import EFA, GPU
+from tests.unit.policy import builders as b
+from tests.unit.policy.analyzer import Thing
+from tests.unit.policy.case import invalid, valid
+
+LAUNCHER = "spec/mpiReplicaSpecs/Launcher"
+LAUNCHER_LIMITS = f"{LAUNCHER}/template/spec/containers/0/resources/limits"
+CLEAN = "spec/runPolicy/cleanPodPolicy"
+
+
+def mpirun(*words: str, **changes: Any) -> Thing:
+    return b.mpi_job({b.LAUNCHER_COMMAND: ["mpirun", *words], **changes})
+
+
+def old_job(version: str) -> Thing:
+    return Thing(type=f"kubernetes:kubeflow.org/{version}:MPIJob", name="pretrain", properties=b.mpi_job().properties)
+
+
+def operator(*arguments: str) -> Thing:
+    spec = {"template": {"spec": {"containers": [{"name": "operator", "args": list(arguments)}]}}}
+    return Thing(type=tokens.DEPLOYMENT, name="mpi-operator", properties={"metadata": {"name": "mpi-operator"}, "spec": spec})
+
+
+CASES = (
+    valid("MPI01", b.mpi_job()),
+    valid("MPI01", b.mpi_job({"spec/mpiImplementation": "Intel", f"{b.WORKER}/restartPolicy": "OnFailure"})),
+    valid("MPI01", b.mpi_job({f"{LAUNCHER}/replicas": b.DELETE})),
+    valid("MPI01", b.mpi_job({"metadata/name": b.DELETE})),
+    valid("MPI01", operator("--lock-namespace=mpi")),
+    valid("MPI01", b.mpi_job({"metadata/name": "a" * 54}), edge=True),
+    valid("MPI01", b.mpi_job({f"{b.WORKER}/replicas": 1}), edge=True),
+    invalid("MPI01", b.mpi_job({"metadata/name": "a" * 55}), says="at most 54 characters", edge=True),
+    invalid("MPI01", b.mpi_job({f"{b.WORKER}/replicas": 0}), says="Worker.replicas is 0", edge=True),
+    invalid("MPI01", old_job("v1"), says="is kubeflow.org/v1; allowed: kubeflow.org/v2beta1"),
+    invalid("MPI01", old_job("v1alpha2"), says="kubeflow.org/v1alpha2"),
+    invalid("MPI01", b.mpi_job({f"{b.WORKER}/replicas": b.DELETE}), says="Worker.replicas is unset; allowed: at least 1"),
+    invalid("MPI01", b.mpi_job({f"{LAUNCHER}/replicas": 2}), says="Launcher.replicas is 2; allowed: 1"),
+    invalid("MPI01", b.mpi_job({LAUNCHER: b.DELETE}), says="Launcher is unset; allowed: one Launcher"),
+    invalid("MPI01", b.mpi_job({f"{b.WORKER}/restartPolicy": "Always"}), says="restartPolicy is Always"),
+    invalid("MPI01", b.mpi_job({"metadata/name": "Pretrain_1"}), says="it becomes a host name"),
+    invalid("MPI01", b.mpi_job({"spec/mpiImplementation": "Open-MPI"}), says="OpenMPI, Intel, MPICH"),
+    invalid(
+        "MPI01",
+        b.mpi_job({f"{LAUNCHER}/template/spec/initContainers": [{"name": "k", "image": "mpioperator/kubectl-delivery:0.2"}]}),
+        says="no kubectl-delivery container",
+    ),
+    invalid("MPI01", operator("--kubectl-delivery-image=x"), says="no kubectl-delivery flag"),
+    valid("MPI02", b.mpi_job()),
+    valid("MPI02", b.mpi_job({b.LAUNCHER_COMMAND: ["/bin/sh", "-c", "exec mpirun -np 32 -N 8 python3 train.py"]})),
+    valid("MPI02", b.mpi_job({b.LAUNCHER_COMMAND: ["deepspeed", "--hostfile", "/etc/mpi/hostfile", "train.py"]})),
+    valid("MPI02", mpirun("-np", "40", "x", **{"spec/runLauncherAsWorker": True})),
+    valid("MPI02", mpirun("-np", "32", "--map-by", "ppr:8:node", "x")),
+    valid("MPI02", mpirun("-np", "8", "x", **{f"{b.WORKER}/replicas": 1}), edge=True),
+    invalid("MPI02", mpirun("-np", "31", "x"), says="is -np 31", edge=True),
+    invalid("MPI02", mpirun("-np", "4", "x"), says="-np 32 (4 workers x 8 slots)"),
+    invalid("MPI02", mpirun("python3", "train.py"), says="without -np"),
+    invalid("MPI02", b.mpi_job({b.LAUNCHER_COMMAND: ["bash", "-c", "mpirun -np 64 x"]}), says="is -np 64"),
+    invalid("MPI02", mpirun("-np", "32", "--map-by", "ppr:4:node", "x"), says="4 processes per node"),
+    invalid("MPI02", mpirun("-n", "32", "-N", "4", "x"), says="is 4 processes per node; allowed: 8"),
+    invalid("MPI02", b.mpi_job({"spec/slotsPerWorker": b.DELETE}), says="4 workers x 1 slots"),
+    valid("MPI03", b.mpi_job()),
+    valid("MPI03", b.mpi_job({"spec/slotsPerWorker": "8"})),
+    valid("MPI03", b.mpi_job({"spec/slotsPerWorker": 1, f"{b.WORKER_CONTAINER}/resources": {"limits": {"cpu": "500m"}}})),
+    valid("MPI03", b.mpi_job({"spec/slotsPerWorker": 64, f"{b.WORKER_CONTAINER}/resources": {}})),
+    valid("MPI03", b.mpi_job({"spec/slotsPerWorker": 2, f"{b.WORKER_CONTAINER}/resources": {"limits": {"cpu": "2"}}}), edge=True),
+    invalid(
+        "MPI03",
+        b.mpi_job({"spec/slotsPerWorker": 3, f"{b.WORKER_CONTAINER}/resources": {"limits": {"cpu": "2"}}}),
+        says="at most 2",
+        edge=True,
+    ),
+    invalid("MPI03", b.mpi_job({"spec/slotsPerWorker": b.DELETE}), says="1 (the default)"),
+    invalid("MPI03", b.mpi_job({"spec/slotsPerWorker": 4}), says="slotsPerWorker is 4; allowed: 8"),
+    invalid("MPI03", b.mpi_job({"spec/slotsPerWorker": 16}), says="slotsPerWorker is 16"),
+    invalid(
+        "MPI03", b.mpi_job({"spec/slotsPerWorker": 9, f"{b.WORKER_CONTAINER}/resources": {"requests": {"cpu": "7500m"}}}), says="at most 8"
+    ),
+    valid("MPI04", b.mpi_job()),
+    valid("MPI04", b.mpi_job({LAUNCHER_LIMITS: {"cpu": "1", "memory": "2Gi"}})),
+    valid("MPI04", b.mpi_job({LAUNCHER_LIMITS: {GPU: 8}, "spec/runLauncherAsWorker": True})),
+    valid("MPI04", b.mpi_job({LAUNCHER: b.DELETE})),
+    valid("MPI04", b.mpi_job({LAUNCHER_LIMITS: {GPU: 0}}), edge=True),
+    invalid("MPI04", b.mpi_job({LAUNCHER_LIMITS: {GPU: 1}}), says='limits["nvidia.com/gpu"] is 1', edge=True),
+    invalid("MPI04", b.mpi_job({LAUNCHER_LIMITS: {GPU: "8"}}), says="is 8; allowed: none for a launcher"),
+    invalid("MPI04", b.mpi_job({LAUNCHER_LIMITS: {EFA: 4}}), says="vpc.amazonaws.com/efa"),
+    invalid("MPI04", b.mpi_job({LAUNCHER_LIMITS: {"aws.amazon.com/neuron": 16}}), says="aws.amazon.com/neuron"),
+    invalid("MPI04", b.mpi_job({LAUNCHER_LIMITS: {GPU: 1}, "spec/runLauncherAsWorker": False}), says="runLauncherAsWorker: true"),
+    valid("MPI05", b.mpi_job()),
+    valid("MPI05", b.mpi_job({CLEAN: "All"})),
+    valid("MPI05", b.mpi_job({"spec/runPolicy": {"cleanPodPolicy": "Running"}})),
+    valid("MPI05", b.mpi_job({CLEAN: "Running", "spec/runPolicy/ttlSecondsAfterFinished": 60})),
+    valid("MPI05", b.mpi_job({CLEAN: "All", "spec/runPolicy/suspend": True}), edge=True),
+    invalid("MPI05", b.mpi_job({CLEAN: b.DELETE}), says="unset, so None", edge=True),
+    invalid("MPI05", b.mpi_job({CLEAN: "None"}), says="cleanPodPolicy is None"),
+    invalid("MPI05", b.mpi_job({"spec/runPolicy": b.DELETE}), says="unset, so None"),
+    invalid("MPI05", b.mpi_job({CLEAN: "running"}), says="cleanPodPolicy is running; allowed: Running"),
+    invalid("MPI05", b.mpi_job({CLEAN: ""}), says="cleanPodPolicy is "),
+)

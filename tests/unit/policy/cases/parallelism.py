@@ -1,0 +1,44 @@
+"""Parallelism by command line."""
+
+from typing import Any
+
+from tests.unit.policy import builders as b
+from tests.unit.policy.analyzer import Thing
+from tests.unit.policy.case import invalid, valid
+from tests.unit.policy.cases.batch_job import COMMAND, job
+
+
+def gang(arguments: str, **changes: Any) -> Thing:
+    """Four pods of eight GPUs."""
+    return b.volcano_job({f"{b.TASK_CONTAINER}/command": ["python3", "pretrain.py", *arguments.split()], **changes})
+
+
+def mpi(arguments: str) -> Thing:
+    return b.mpi_job({b.LAUNCHER_COMMAND: ["mpirun", "-np", "32", "python3", "pretrain.py", *arguments.split()]})
+
+
+MODEL = "--num-attention-heads 64 --num-query-groups 8 --hidden-size 8192"
+CASES = (
+    valid("PAR01", gang("--tensor-model-parallel-size 8 --pipeline-model-parallel-size 4")),
+    valid("PAR01", gang("--tp 8 --pp 2 --dp 2")),
+    valid("PAR01", mpi("parallel.tensor=8 parallel.pipeline=2")),
+    valid("PAR01", gang("train.py")),
+    valid("PAR01", job({COMMAND: ["torchrun", "train.py", "--parallelism.tensor_parallel_degree", "8"]})),
+    valid("PAR01", gang("--tp 8 --pp 4 --micro-batch-size 1 --global-batch-size 4"), edge=True),
+    invalid("PAR01", gang("--tp 8 --pp 4 --micro-batch-size 1 --global-batch-size 3"), says="at least 4 micro-batches", edge=True),
+    invalid("PAR01", gang("--tp 8 --pp 8"), says="tensor 8 x pipeline 8 = 64; allowed: a product that divides 32 ranks"),
+    invalid("PAR01", gang("--tp 8 --pp 2 --dp 4"), says="so data 2"),
+    invalid("PAR01", mpi("parallel.tensor=3"), says="tensor 3 = 3; allowed: a product that divides 32 ranks (4 nodes x 8)"),
+    invalid("PAR01", gang("--tp 8 --expert-model-parallel-size 8"), says="is expert 8; allowed: a divisor of 4"),
+    invalid("PAR01", job({COMMAND: ["torchrun", "train.py", "--context_parallel_size=5"]}), says="context 5 = 5"),
+    valid("PAR02", gang(f"--tp 8 {MODEL}")),
+    valid("PAR02", mpi("--tensor-model-parallel-size 4")),
+    valid("PAR02", gang("--pp 4")),
+    valid("PAR02", job({COMMAND: ["torchrun", "train.py", "--tp=2", "--num-attention-heads=6"]})),
+    valid("PAR02", gang("--tp 8"), edge=True),
+    invalid("PAR02", gang("--tp 16"), says="tensor 16; allowed: a divisor of 8, the ranks of a node", edge=True),
+    invalid("PAR02", gang("--tp 8 --num-attention-heads 60"), says="a divisor of 60, attention heads"),
+    invalid("PAR02", gang("--tp 8 --num-query-groups 4"), says="a divisor of 4, key and value heads"),
+    invalid("PAR02", mpi("--tp 8 --hidden-size 4100"), says="a divisor of 4100, the hidden size"),
+    invalid("PAR02", gang("--tp 3"), says="is tensor 3"),
+)

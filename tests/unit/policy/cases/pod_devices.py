@@ -1,0 +1,88 @@
+"""Devices, huge pages and the size of nodes."""
+
+from typing import Any
+
+from guardrails import tokens
+from guardrails.template import EFA, GPU
+from tests.unit.policy import builders as b
+from tests.unit.policy.analyzer import Thing
+from tests.unit.policy.case import invalid, valid
+from tests.unit.policy.cases.pod_security import pod
+
+TYPE = "node.kubernetes.io/instance-type"
+HUGE = "hugepages-2Mi"
+
+
+def asking(limits: dict[str, Any] | None = None, requests: dict[str, Any] | None = None, **spec: Any) -> Thing:
+    return pod(container={"resources": {"limits": limits or {}, "requests": requests or {}}}, **spec)
+
+
+def helper(count: int, **container: Any) -> Thing:
+    return asking({GPU: 4}, initContainers=[{"name": "check", "resources": {"limits": {GPU: count}}, **container}])
+
+
+def on(instance: str, **requests: str) -> Thing:
+    return asking(requests=requests, nodeSelector={TYPE: instance})
+
+
+def pool(*types: str) -> Thing:
+    labels = {"spec/template/metadata/labels": {"team.example/pool": "gpu"}}
+    return b.node_pool({**labels, "spec/template/spec/requirements/0/values": list(types)})
+
+
+def in_pool(**requests: str) -> Thing:
+    return asking(requests=requests, nodeSelector={"team.example/pool": "gpu"})
+
+
+def agent(cpu: str) -> Thing:
+    return pod(kind=tokens.DAEMON_SET, name="monitor", container={"resources": {"requests": {"cpu": cpu}}})
+
+
+CASES = (
+    valid("POD04", asking({GPU: 8, EFA: 32})),
+    valid("POD04", asking({GPU: "8"}, {GPU: "8"})),
+    valid("POD04", asking({"aws.amazon.com/neuron": 16})),
+    valid("POD04", asking({"cpu": "2"}, {"cpu": "1"})),
+    valid("POD04", helper(4), edge=True),
+    invalid("POD04", helper(5), says="at most 4, what the pod's containers use", edge=True),
+    invalid("POD04", helper(1, restartPolicy="Always"), says="no device for a sidecar"),
+    invalid("POD04", asking({GPU: 4}, {GPU: 8}), says='requests["nvidia.com/gpu"] is 8; allowed: 4, the limit'),
+    invalid("POD04", asking({}, {EFA: 4}), says="never only requested"),
+    invalid("POD04", asking({GPU: "1.5"}), says='limits["nvidia.com/gpu"] is 1.5; allowed: a whole number'),
+    invalid("POD04", asking({GPU: -1}), says="is -1; allowed: a whole number"),
+    invalid("POD04", b.mpi_job({f"{b.WORKER_CONTAINER}/resources/requests": {GPU: 4}}), says="allowed: 8, the limit"),
+    valid("POD05", asking({HUGE: "5120Mi", "memory": "64Gi", EFA: 4})),
+    valid("POD05", asking({HUGE: "5120Mi", "cpu": "8"}, {HUGE: "5Gi"})),
+    valid("POD05", asking({"memory": "64Gi"})),
+    valid("POD05", asking({HUGE: "2Mi", "memory": "1Gi"}, volumes=[{"name": "huge", "emptyDir": {"medium": "HugePages"}}])),
+    valid("POD05", asking({HUGE: "10256Mi", "memory": "64Gi", EFA: 4}), edge=True),
+    invalid(
+        "POD05",
+        asking({HUGE: "10258Mi", "memory": "64Gi", EFA: 4}),
+        says="asking 10258Mi of hugepages-2Mi; allowed: at most 10256Mi",
+        edge=True,
+    ),
+    invalid("POD05", asking({HUGE: "5120Mi", "memory": "1Gi"}, {HUGE: "2Mi"}), says="same as the limit, which is 5120Mi"),
+    invalid("POD05", asking({"memory": "1Gi"}, {HUGE: "2Mi"}), says="same as the limit, which is unset"),
+    invalid("POD05", asking({HUGE: "3Mi", "memory": "1Gi"}), says="a multiple of 2Mi"),
+    invalid("POD05", asking({HUGE: "2Mi"}), says="cpu or memory beside hugepages-2Mi"),
+    invalid("POD05", asking({HUGE: "many", "memory": "1Gi"}), says="many; allowed: a quantity"),
+    invalid("POD05", asking({"memory": "1Gi"}, volumes=[{"name": "h", "emptyDir": {"medium": "HugePages-2Mi"}}]), says="or medium Memory"),
+    valid("POD06", on("p4d.24xlarge", cpu="90", memory="1000Gi")),
+    valid("POD06", on("p5.48xlarge", cpu="190", memory="1800Gi")),
+    valid("POD06", on("x9.unheardof", cpu="9000")),
+    valid("POD06", pool("p4d.24xlarge", "p5.48xlarge"), in_pool(cpu="180")),
+    valid("POD06", asking(requests={"cpu": "9000"})),
+    valid("POD06", on("p4d.24xlarge", cpu="95690m"), edge=True),
+    valid("POD06", on("p4d.24xlarge", memory="1082712Mi"), edge=True),
+    invalid("POD06", on("p4d.24xlarge", cpu="95691m"), says="at most 95.69 cpu, what p4d.24xlarge leaves to pods", edge=True),
+    invalid("POD06", on("p4d.24xlarge", memory="1082713Mi"), says="at most 1082712Mi memory", edge=True),
+    invalid("POD06", on("p4d.24xlarge", cpu="96", memory="1100Gi"), says="asking 96 cpu"),
+    invalid("POD06", on("p4d.24xlarge", cpu="8", memory="1100Gi"), says="asking 1100Gi memory"),
+    invalid("POD06", asking({"cpu": "200"}, nodeSelector={TYPE: "p5.48xlarge"}), says="asking 200 cpu"),
+    invalid("POD06", pool("p4d.24xlarge"), in_pool(cpu="180"), says="what p4d.24xlarge leaves"),
+    invalid("POD06", on("p4d.24xlarge", cpu="95"), agent("1"), says="at most 94.69 cpu"),
+    invalid(
+        "POD06", pool("p4d.24xlarge"), asking(requests={"cpu": "99"}, nodeSelector={"karpenter.sh/nodepool": "p5"}), says="asking 99 cpu"
+    ),
+)

@@ -1,0 +1,62 @@
+"""Shared memory, quality of service, and the time to save."""
+
+from typing import Any
+
+from guardrails.template import GPU
+from tests.unit.policy import builders as b
+from tests.unit.policy.analyzer import Thing
+from tests.unit.policy.case import invalid, valid
+from tests.unit.policy.cases.pod_devices import asking
+from tests.unit.policy.cases.pod_security import pod
+
+KEPT = {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}
+
+
+def shm(*, limits: dict[str, Any] | None = None, **options: Any) -> Thing:
+    return asking(limits or {GPU: 8, "memory": "500Gi"}, volumes=[{"name": "shm", "emptyDir": {"medium": "Memory", **options}}])
+
+
+def trainer(metadata: dict[str, Any] | None = None, gpus: int = 8, **spec: Any) -> Thing:
+    base = pod(container={"resources": {"limits": {GPU: gpus}}}, **spec)
+    return Thing(type=base.type, name=base.name, properties={**base.properties, "metadata": {"name": "trainer", **(metadata or {})}})
+
+
+CASES = (
+    valid("POD07", shm(sizeLimit="64Gi")),
+    valid("POD07", asking({GPU: 1})),
+    valid("POD07", asking({"cpu": "4"})),
+    valid("POD07", shm(limits={GPU: 8}, sizeLimit="64Gi")),
+    valid(
+        "POD07",
+        asking({GPU: 8}, volumes=[{"name": "work", "emptyDir": {}}, {"name": "s", "emptyDir": {"medium": "Memory", "sizeLimit": "8Gi"}}]),
+    ),
+    valid("POD07", shm(sizeLimit="499Gi"), edge=True),
+    invalid("POD07", shm(sizeLimit="500Gi"), says="less than 500Gi, the pod's memory limit", edge=True),
+    invalid("POD07", shm(), says="emptyDir.sizeLimit is unset"),
+    invalid("POD07", shm(sizeLimit="lots"), says="lots; allowed: a quantity"),
+    invalid("POD07", shm(sizeLimit="1Ti"), says="sizeLimit is 1Ti"),
+    invalid("POD07", asking({GPU: 8}), says="without one for /dev/shm (64 MiB)"),
+    invalid("POD07", b.volcano_job(), says="spec.tasks[0].template.spec.volumes is without one"),
+    valid("POD08", asking({GPU: 8, "cpu": "180", "memory": "1800Gi"})),
+    valid("POD08", asking({GPU: 8, "cpu": "2", "memory": "1Gi"}, {"cpu": "2000m", "memory": "1024Mi"})),
+    valid("POD08", asking({"cpu": "4"}, {"cpu": "1"})),
+    valid("POD08", asking({GPU: 0})),
+    valid("POD08", asking({GPU: 8, "cpu": "1", "memory": "1Gi"}, {"memory": "1Gi"}), edge=True),
+    invalid("POD08", asking({GPU: 8, "cpu": "1", "memory": "1Gi"}, {"memory": "1023Mi"}), says="memory is 1023Mi; allowed: 1Gi", edge=True),
+    invalid("POD08", asking({GPU: 8}), says="limits.cpu is unset"),
+    invalid("POD08", asking({GPU: 8, "cpu": "4"}), says="limits.memory is unset"),
+    invalid("POD08", asking({GPU: 8, "cpu": "8", "memory": "1Gi"}, {"cpu": "4"}), says="requests.cpu is 4; allowed: 8"),
+    invalid("POD08", b.mpi_job(), says="Worker.template.spec.containers[0].resources.limits.memory is unset"),
+    valid("POD09", trainer(KEPT, terminationGracePeriodSeconds=300)),
+    valid("POD09", trainer(gpus=0)),
+    valid("POD09", asking({"cpu": "4"})),
+    valid("POD09", trainer(KEPT, terminationGracePeriodSeconds=3600)),
+    valid("POD09", trainer(KEPT, terminationGracePeriodSeconds=120), edge=True),
+    invalid("POD09", trainer(KEPT, terminationGracePeriodSeconds=119), says="terminationGracePeriodSeconds is 119", edge=True),
+    invalid("POD09", trainer(KEPT), says="30 (the default)"),
+    invalid("POD09", trainer(terminationGracePeriodSeconds=300), says='do-not-disrupt"] is unset'),
+    invalid(
+        "POD09", trainer({"annotations": {"karpenter.sh/do-not-disrupt": "false"}}, terminationGracePeriodSeconds=300), says="is false"
+    ),
+    invalid("POD09", b.mpi_job(), says="spec.mpiReplicaSpecs.Worker.template.metadata"),
+)

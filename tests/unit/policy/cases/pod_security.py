@@ -1,0 +1,67 @@
+"""Pods: what they may do on the host, and secrets written into them."""
+
+from typing import Any
+
+from guardrails import tokens
+from tests.unit.policy import builders as b
+from tests.unit.policy.analyzer import Thing
+from tests.unit.policy.case import invalid, valid
+
+
+def pod(*, kind: str = tokens.POD, name: str = "trainer", container: dict[str, Any] | None = None, **spec: Any) -> Thing:
+    """A pod (or a Deployment or DaemonSet of such pods) with one container."""
+    main = {"name": "main", "image": "registry.example/trainer:9f2c4d1", **(container or {})}
+    body = {"containers": [main], **spec}
+    inner = body if kind == tokens.POD else {"template": {"spec": body}}
+    return Thing(type=kind, name=name, properties={"metadata": {"name": name}, "spec": inner})
+
+
+def variable(name: str, **source: Any) -> Thing:
+    return pod(container={"env": [{"name": name, **source}]})
+
+
+def config_map(**data: str) -> Thing:
+    return Thing(type=tokens.CONFIG_MAP, name="settings", properties={"metadata": {"name": "settings"}, "data": data})
+
+
+KEY = "AKIA" + "ABCDEFGHIJ234567"
+HUB = "hf_" + "a1B2c3D4e5" * 4
+PEM = "-----BEGIN " + "RSA PRIVATE KEY-----\nMIIE"
+
+CASES = (
+    valid("POD01", pod()),
+    valid("POD01", pod(container={"securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}})),
+    valid("POD01", pod(hostNetwork=False, volumes=[{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}])),
+    valid("POD01", pod(kind=tokens.DAEMON_SET, name="efa-aws-efa-k8s-device-plugin", container={"securityContext": {"privileged": True}})),
+    valid("POD01", b.mpi_job()),
+    valid("POD01", pod(kind=tokens.DAEMON_SET, name="aws-node", hostNetwork=True), edge=True),
+    invalid(
+        "POD01", pod(kind=tokens.DAEMON_SET, name="node-tuner", hostNetwork=True), says="spec.template.spec.hostNetwork is true", edge=True
+    ),
+    invalid("POD01", pod(kind=tokens.DEPLOYMENT, name="aws-node", hostPID=True), says="hostPID is true"),
+    invalid("POD01", pod(hostIPC=True), says="spec.hostIPC is true; allowed: false"),
+    invalid("POD01", pod(volumes=[{"name": "shm", "hostPath": {"path": "/dev/shm"}}]), says="volumes[0].hostPath is /dev/shm"),
+    invalid("POD01", pod(container={"securityContext": {"privileged": True}}), says="containers[0].securityContext.privileged is true"),
+    invalid("POD01", pod(initContainers=[{"name": "i", "securityContext": {"allowPrivilegeEscalation": True}}]), says="initContainers[0]"),
+    invalid(
+        "POD01", b.volcano_job({f"{b.TASK_CONTAINER}/securityContext": {"privileged": True}}), says="tasks[0].template.spec.containers[0]"
+    ),
+    valid("POD02", variable("HF_TOKEN", valueFrom={"secretKeyRef": {"name": "hub", "key": "token"}})),
+    valid("POD02", variable("PAD_TOKEN", value="<pad>")),
+    valid("POD02", variable("TOKENIZERS_PARALLELISM", value="false")),
+    valid("POD02", variable("DB_PASSWORD", value="$(FROM_SECRET)")),
+    valid("POD02", variable("USE_AUTH_TOKEN", value="true")),
+    valid("POD02", variable("WANDB_API_KEY_FILE", value="/secrets/wandb")),
+    valid("POD02", config_map(script="export HF_HOME=/cache\npython3 train.py")),
+    valid("POD02", variable("MODEL_ID", value="hf_short"), edge=True),
+    invalid("POD02", variable("HF_TOKEN", value="not-a-real-token"), says="a literal in HF_TOKEN (not shown)"),
+    invalid("POD02", variable("WANDB_API_KEY", value="0123456789"), says="env[0].value is a literal in WANDB_API_KEY"),
+    invalid("POD02", variable("db_password", value="hunter"), says="db_password (not shown)"),
+    invalid("POD02", variable("ANYTHING", value=f"id={KEY}"), says="an AWS access key id (not shown)"),
+    invalid("POD02", pod(container={"args": ["--token", HUB]}), says="args[1] is a Hugging Face token"),
+    invalid("POD02", config_map(key=PEM), says="data.key is a private key (not shown)"),
+    invalid(
+        "POD02", b.mpi_job({f"{b.WORKER_CONTAINER}/env": [{"name": "AWS_SECRET_ACCESS_KEY", "value": "abc"}]}), says="AWS_SECRET_ACCESS_KEY"
+    ),
+    invalid("POD02", variable("MODEL_ID", value="hf_" + "a" * 30), says="a Hugging Face token", edge=True),
+)

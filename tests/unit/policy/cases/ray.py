@@ -1,0 +1,91 @@
+"""Ray clusters."""
+
+from typing import Any
+
+from guardrails import tokens
+from guardrails.template import GPU
+from tests.unit.policy import builders as b
+from tests.unit.policy.analyzer import Thing
+from tests.unit.policy.case import invalid, valid
+
+IMAGE = "rayproject/ray:2.55.0-py311-gpu"
+_CLUSTER: dict[str, Any] = {
+    "rayVersion": "2.55.0",
+    "authOptions": {"mode": "token"},
+    "headGroupSpec": {
+        "rayStartParams": {"num-cpus": "0"},
+        "template": {"spec": {"containers": [{"name": "ray", "image": IMAGE, "resources": {"limits": {"cpu": "4"}}}]}},
+    },
+    "workerGroupSpecs": [
+        {
+            "groupName": "gpu",
+            "replicas": 2,
+            "minReplicas": 2,
+            "maxReplicas": 2,
+            "rayStartParams": {},
+            "template": {"spec": {"containers": [{"name": "ray", "image": IMAGE, "resources": {"limits": {GPU: 4}}}]}},
+        }
+    ],
+}
+HEAD, GROUP = "headGroupSpec", "workerGroupSpecs/0"
+PARAMS = f"{GROUP}/rayStartParams"
+HEAD_LIMITS = f"{HEAD}/template/spec/containers/0/resources/limits"
+
+
+def cluster(changes: dict[str, Any] | None = None, *, name: str = "tune") -> Thing:
+    return Thing(type=tokens.RAY_CLUSTER, name="tune", properties={"metadata": {"name": name}, "spec": b.changed(_CLUSTER, changes or {})})
+
+
+def job(changes: dict[str, Any] | None = None, *, name: str = "tune") -> Thing:
+    spec = {"rayClusterSpec": b.changed(_CLUSTER, changes or {})}
+    return Thing(type=tokens.RAY_JOB, name="tune", properties={"metadata": {"name": name}, "spec": spec})
+
+
+def service(changes: dict[str, Any] | None = None) -> Thing:
+    spec = {"rayClusterConfig": b.changed(_CLUSTER, changes or {})}
+    return Thing(type=tokens.RAY_SERVICE, name="serve", properties={"metadata": {"name": "serve"}, "spec": spec})
+
+
+CASES = (
+    valid("RAY01", cluster()),
+    valid("RAY01", cluster({f"{PARAMS}/num-gpus": "4"})),
+    valid("RAY01", cluster({f"{HEAD}/rayStartParams/num-gpus": "0"})),
+    valid("RAY01", job({f"{GROUP}/resources": {"GPU": "4"}})),
+    valid("RAY01", service()),
+    valid("RAY01", cluster({f"{PARAMS}/num-gpus": 4}), edge=True),
+    invalid("RAY01", cluster({f"{PARAMS}/num-gpus": "5"}), says='num-gpus is 5; allowed: "4"', edge=True),
+    invalid("RAY01", cluster({f"{PARAMS}/num-gpus": "8"}), says="spec.workerGroupSpecs[0].rayStartParams.num-gpus is 8"),
+    invalid("RAY01", job({f"{PARAMS}/num-gpus": "8"}), says="spec.rayClusterSpec.workerGroupSpecs[0]"),
+    invalid("RAY01", cluster({f"{PARAMS}/num-cpus": "8", f"{GROUP}/resources": {"CPU": "8"}}), says="given in both"),
+    invalid("RAY01", cluster({f"{HEAD}/rayStartParams": {}}), says='num-cpus is unset; allowed: "0"'),
+    invalid("RAY01", service({f"{HEAD}/rayStartParams/num-cpus": "4"}), says='num-cpus is 4; allowed: "0"'),
+    invalid("RAY01", cluster({HEAD_LIMITS: {GPU: 1}}), says="none on the head"),
+    valid("RAY02", cluster()),
+    valid("RAY02", cluster({"enableInTreeAutoscaling": True, f"{GROUP}/minReplicas": 0, f"{GROUP}/maxReplicas": 8})),
+    valid("RAY02", job()),
+    valid("RAY02", cluster({f"{GROUP}/template/spec/containers/0/image": "registry.example/trainer:7"})),
+    valid("RAY02", service()),
+    valid("RAY02", cluster(name="a" * 53), edge=True),
+    valid("RAY02", job(name="a" * 47), edge=True),
+    invalid("RAY02", cluster(name="a" * 54), says="at most 53 characters", edge=True),
+    invalid("RAY02", job(name="a" * 48), says="at most 47 characters", edge=True),
+    invalid("RAY02", cluster({f"{GROUP}/minReplicas": b.DELETE}), says="minReplicas is unset; allowed: 2"),
+    invalid("RAY02", cluster({f"{GROUP}/maxReplicas": b.DELETE}), says="maxReplicas is unset"),
+    invalid("RAY02", cluster({f"{GROUP}/minReplicas": 3}), says="minReplicas is 3; allowed: at most maxReplicas = 2"),
+    invalid("RAY02", cluster({f"{GROUP}/replicas": 9}), says="replicas is 9; allowed: minReplicas to maxReplicas, 2 to 2"),
+    invalid("RAY02", cluster({"rayVersion": "2.54.1"}), says="rayVersion is 2.54.1; allowed: 2.55.0"),
+    invalid("RAY02", cluster(name="Tune"), says="a lower-case letter"),
+    valid("RAY03", cluster()),
+    valid("RAY03", cluster({f"{HEAD}/serviceType": "ClusterIP"})),
+    valid("RAY03", cluster({f"{HEAD}/rayStartParams/redis-password": "$REDIS_PASSWORD"})),
+    valid("RAY03", job()),
+    valid("RAY03", service({"rayVersion": "2.60.1"})),
+    valid("RAY03", cluster({"rayVersion": "2.52.0"}), edge=True),
+    invalid("RAY03", cluster({"rayVersion": "2.51.9"}), says="2.52.0 or later", edge=True),
+    invalid("RAY03", cluster({"authOptions": b.DELETE}), says="authOptions.mode is unset; allowed: token"),
+    invalid("RAY03", cluster({"authOptions/mode": "disabled"}), says="authOptions.mode is disabled"),
+    invalid("RAY03", cluster({f"{HEAD}/serviceType": "NodePort"}), says="serviceType is NodePort; allowed: ClusterIP"),
+    invalid("RAY03", service({f"{HEAD}/serviceType": "LoadBalancer"}), says="spec.rayClusterConfig.headGroupSpec.serviceType"),
+    invalid("RAY03", cluster({f"{HEAD}/enableIngress": True}), says="enableIngress is true"),
+    invalid("RAY03", cluster({f"{HEAD}/rayStartParams/redis-password": "guess"}), says="a literal (not shown)"),
+)

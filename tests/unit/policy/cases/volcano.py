@@ -1,0 +1,100 @@
+"""Gangs, queues and restart policies."""
+
+from typing import Any
+
+from guardrails import tokens
+from tests.unit.policy import builders as b
+from tests.unit.policy.analyzer import Thing
+from tests.unit.policy.case import invalid, valid
+
+POLICIES = "spec/policies"
+RETRY = {"spec/maxRetry": 5}
+
+
+def queue(name: str, *, state: str | None = None, **spec: Any) -> Thing:
+    status = {"status": {"state": state}} if state else {}
+    return Thing(type=tokens.QUEUE, name=name, properties={"metadata": {"name": name}, "spec": spec, **status})
+
+
+def job(where: Any, changes: dict[str, Any] | None = None) -> Thing:
+    return b.volcano_job({"spec/queue": where, **(changes or {})})
+
+
+def mpi(where: str) -> Thing:
+    return b.mpi_job({"spec/runPolicy/schedulingPolicy/queue": where})
+
+
+def policies(*each: dict[str, Any], **changes: Any) -> Thing:
+    return b.volcano_job({POLICIES: list(each), **RETRY, **changes})
+
+
+def on(event: str, action: str = "RestartJob", **more: Any) -> dict[str, Any]:
+    return {"event": event, "action": action, **more}
+
+
+CASES = (
+    valid("VOL01", b.volcano_job()),
+    valid("VOL01", b.volcano_job({"spec/minAvailable": b.DELETE})),
+    valid("VOL01", b.volcano_job({"spec/minAvailable": 2, f"{b.TASK_CONTAINER}/command": ["torchrun", "--nnodes=2:4", "train.py"]})),
+    valid("VOL01", b.mpi_job({"spec/launcherCreationPolicy": "AtStartup", "spec/runPolicy/schedulingPolicy/minAvailable": 5})),
+    valid("VOL01", b.mpi_job()),
+    valid("VOL01", b.volcano_job({"spec/tasks/0/minAvailable": 4}), edge=True),
+    invalid("VOL01", b.volcano_job({"spec/tasks/0/minAvailable": 5}), says="tasks[0].minAvailable is 5", edge=True),
+    invalid("VOL01", b.volcano_job({"spec/minAvailable": 5}), says="sum of all tasks' replicas", edge=True),
+    invalid("VOL01", b.volcano_job({"spec/minAvailable": 3}), says="every rank is needed", edge=True),
+    invalid("VOL01", b.volcano_job({"spec/minAvailable": 32}), says="it counts pods, not nodes"),
+    invalid("VOL01", b.volcano_job({"spec/minAvailable": 1}), says="minAvailable is 1; allowed: 4"),
+    invalid("VOL01", b.volcano_job({"spec/tasks/0/minAvailable": 9}), says="at most 4, the task's replicas"),
+    invalid("VOL01", b.volcano_job({"spec/schedulerName": "default-scheduler"}), says="volcano, because 4 pods"),
+    invalid(
+        "VOL01",
+        b.mpi_job({"spec/runPolicy/schedulingPolicy/minAvailable": 5}),
+        says="4 for 4 workers, because the launcher is only made once",
+    ),
+    valid("VOL02", job("research"), queue("research")),
+    valid("VOL02", job("made-elsewhere")),
+    valid("VOL02", mpi("research"), queue("research", parent="ml"), queue("ml")),
+    valid("VOL02", b.mpi_job()),
+    valid("VOL02", queue("ml", capability={"cpu": "96"}), queue("research", parent="ml", capability={"cpu": "96000m"}), edge=True),
+    valid(
+        "VOL02",
+        queue("ml", guarantee={"resource": {"cpu": 8}}),
+        queue("a", parent="ml", guarantee={"resource": {"cpu": 4}}),
+        queue("b", parent="ml", guarantee={"resource": {"cpu": 4}}),
+        edge=True,
+    ),
+    invalid("VOL02", job("root"), says="spec.queue is root; allowed: a leaf queue"),
+    invalid("VOL02", job(b.DELETE), says="unset, so `default`"),
+    invalid("VOL02", job("ml"), queue("ml"), queue("research", parent="ml"), says="ml is the parent of others"),
+    invalid("VOL02", mpi("research"), queue("research", state="Closed"), says="research is Closed"),
+    invalid(
+        "VOL02",
+        queue("ml", capability={"cpu": "96"}),
+        queue("research", parent="ml", capability={"cpu": "97"}),
+        says="capability.cpu is 97; allowed: at most 96, the capability of ml",
+        edge=True,
+    ),
+    invalid(
+        "VOL02",
+        queue("ml", guarantee={"resource": {"cpu": 7}}),
+        queue("a", parent="ml", guarantee={"resource": {"cpu": 4}}),
+        queue("b", parent="ml", guarantee={"resource": {"cpu": 4}}),
+        says="guarantee.resource.cpu is 7; allowed: at least 8",
+        edge=True,
+    ),
+    valid("VOL03", b.volcano_job()),
+    valid("VOL03", policies(on("PodFailed"))),
+    valid("VOL03", policies(on("PodEvicted"), on("TaskCompleted", "CompleteJob"))),
+    valid("VOL03", policies({"exitCode": 75, "action": "RestartJob"}, {"exitCode": 78, "action": "AbortJob"})),
+    valid("VOL03", policies({"events": ["PodFailed", "PodEvicted"], "action": "RestartTask"})),
+    valid("VOL03", policies(on("*")), edge=True),
+    invalid("VOL03", policies(on("*"), on("PodFailed")), says="no other event beside *", edge=True),
+    invalid("VOL03", policies(on("PodRunning")), says="policies[0].event is PodRunning"),
+    invalid("VOL03", policies(on("PodFailed", "Restart")), says="policies[0].action is Restart; allowed: AbortJob"),
+    invalid("VOL03", policies(on("PodFailed", exitCode=1)), says="with both; allowed: an event or an exitCode"),
+    invalid("VOL03", policies({"action": "RestartJob"}), says="with neither"),
+    invalid("VOL03", policies({"exitCode": 0, "action": "RestartJob"}), says="a code other than 0"),
+    invalid("VOL03", policies(on("PodFailed"), on("PodFailed", "AbortJob")), says="PodFailed once"),
+    invalid("VOL03", b.volcano_job({POLICIES: [on("PodFailed")]}), says="unset, so 3"),
+    invalid("VOL03", b.volcano_job({"spec/tasks/0/policies": [on("PodGone")], **RETRY}), says="tasks[0].policies[0].event is PodGone"),
+)
