@@ -17,10 +17,15 @@ from training.history import History
 
 pytestmark = pytest.mark.training
 
-ENGINES = {"ddp": DDP, "fsdp": FSDP, "tensor": TENSOR, **{f"zero{stage}": zero(stage) for stage in range(4)}}
+ENGINES: dict[str, dict] = {"ddp": DDP, "fsdp": FSDP, "tensor": TENSOR, **{f"zero{stage}": zero(stage) for stage in range(4)}}
 STEPS, STOP = 20, 8
 # One replica per rank, one sample each: all rank counts make the same global batch.
-SETTINGS = {"steps": STEPS, "batch": {"micro": 1, "global_batch": 8}, "evaluation": {"every": 0}, "checkpoint": {"every": 0, "keep": 4}}
+SETTINGS: dict = {
+    "steps": STEPS,
+    "batch": {"micro": 1, "global_batch": 8},
+    "evaluation": {"every": 0},
+    "checkpoint": {"every": 0, "keep": 4},
+}
 RANKS = (1, 2, 4, 8)
 SELECTION = [
     ("ddp", 2, "ddp", 1),
