@@ -1,9 +1,8 @@
 """Saving, as a transaction around the engine's own writers.
 
 All ranks write into a new folder, each makes its files durable and takes their digests on the way, rank 0 writes the manifest and renames
-the folder. An asynchronous save copies the state into host memory and does all of that behind the training: each rank's thread only
-touches files, and the ranks learn in the sum that every step makes anyway how far the others are. So every rank takes each decision from
-the same facts, none is left alone in a collective, and a save that failed on one rank ends the run on all of them and is never published.
+the folder. An asynchronous save copies the state into host memory and does the rest behind the training. A save that failed on one rank
+ends the run on all of them and is never published.
 """
 
 import logging
@@ -13,13 +12,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from training import storage
-from training.background import BackgroundWork
+from training.behind import WorkBehind
 from training.config import TrainConfig
 from training.distributed import Ranks
 from training.engines import Engine
@@ -31,7 +30,12 @@ from training.restore import ENGINE, INFO, Restorer, random_file
 from training.retention import surplus
 from training.staging import Staging
 from training.stall import Stall
+from training.upload import SLOT as UPLOAD
+from training.upload import Uploader
 from training.writer import CheckpointWriter
+
+if TYPE_CHECKING:
+    from training.object_store import ObjectStore
 
 # Network file systems may show another client's write only after a while.
 _VISIBLE_SECONDS = 10.0
@@ -51,12 +55,7 @@ class SavedCheckpoint:
     size_bytes: int
 
 
-@dataclass(frozen=True)
-class _Stage:
-    """Work that every rank does in a thread, and what follows once all have finished it; that is given each rank's result."""
-
-    work: BackgroundWork
-    conclude: Callable[[list[Any]], None]
+_SAVE = "save"
 
 
 class Checkpointer:
@@ -68,7 +67,8 @@ class Checkpointer:
         self._saved_step: int | None = None
         self._lease: Lease | None = None
         self._staging = Staging()
-        self._stage: _Stage | None = None
+        self._behind = WorkBehind(ranks, (_SAVE, UPLOAD))
+        self._uploader: Uploader | None = None
         self._stall = Stall()
         self._saved: list[SavedCheckpoint] = []
         ranks.together(self._take_lease, "taking the run directory", CheckpointError)
@@ -76,44 +76,49 @@ class Checkpointer:
 
     def resume(self, engine: Engine) -> Progress:
         """Restore the newest whole checkpoint as `checkpoint.resume` says. Raises CheckpointError or ConfigError."""
-        progress = Restorer(self._config, self._ranks, self._corpus, self._root).resume(engine)
+        store = self._open_store()
+        restorer = Restorer(self._config, self._ranks, self._corpus, self._root, store)
+        progress = restorer.resume(engine)
         self._saved_step = progress.step or None
+        if store:
+            self._uploader = Uploader(self._ranks, self._root, store, self._behind)
+            if progress.step and progress.step not in restorer.remote_steps:
+                # An upload that the end of the former process cut short goes on.
+                self._uploader.offer(progress.step)
         return progress
 
     def save(self, engine: Engine, progress: Progress, *, at_once: bool = False) -> None:
-        """Save this step, unless it is already; durable on return if `at_once` is set or `checkpoint.mode` is sync, else behind the
-        training.
+        """Save this step, unless it is already: durably on return if `at_once` is set or `checkpoint.mode` is sync, else behind training.
 
         Waits for the save before it. Raises CheckpointError on every rank if any rank fails, in this save or the one before.
         """
         if self._saved_step == progress.step:
             return
         with self._stall.waiting():
-            self._finish_stages()
+            self._behind.finish(_SAVE)
             behind = self._config.checkpoint.mode == "async" and not at_once
             self._save(engine, progress, self._staging if behind else None)
             if not behind:
-                self._finish_stages()
+                self._behind.finish_stage(_SAVE)
 
     def votes(self) -> list[float]:
         """What this rank has to say of work behind the training, to be summed over all ranks and given to `settle`."""
-        stage = self._stage
-        return [float(bool(stage and not stage.work.running)), float(bool(stage and stage.work.failure))]
+        return self._behind.votes()
 
     def settle(self, votes: Sequence[float]) -> list[SavedCheckpoint]:
         """Go on with work behind the training as all ranks' votes say; gives the saves completed since the last call.
 
         Raises CheckpointError on every rank if that work failed on any.
         """
-        finished, failed = votes
-        if failed or finished == self._ranks.world_size:
-            with self._stall.waiting():
-                self._conclude()
+        with self._stall.waiting():
+            self._behind.settle(votes)
         return self.completed()
 
     def drain(self) -> list[SavedCheckpoint]:
         """Wait for all work behind the training; gives the saves completed since the last call. Raises CheckpointError as `settle` does."""
-        self._finish_stages()
+        self._behind.finish(_SAVE)
+        if self._uploader:
+            self._uploader.finish()
         return self.completed()
 
     def completed(self) -> list[SavedCheckpoint]:
@@ -123,8 +128,7 @@ class Checkpointer:
 
     def close(self) -> None:
         """Give the run directory back, once nothing of this rank writes to it any more."""
-        if self._stage:
-            self._stage.work.wait()
+        self._behind.wait_here()
         if self._lease:
             self._lease.release()
 
@@ -154,33 +158,21 @@ class Checkpointer:
         writer = CheckpointWriter(self._open(step), staging)
         self._write(engine, progress, writer)
         self._saved_step = step
-        self._start(
+        self._behind.start(
+            _SAVE,
             f"writing the checkpoint of step {step}",
             writer.finish,
             lambda records: self._publish(writer.directory, step, records, started),
         )
 
-    def _start(self, what: str, action: Callable[[], Any], conclude: Callable[[list[Any]], None]) -> None:
-        self._stage = _Stage(BackgroundWork(what, action), conclude)
+    def _open_store(self) -> "ObjectStore | None":
+        settings = self._config.checkpoint
+        if settings.upload is None:
+            return None
+        # Only here: the SDK takes a second to import.
+        from training.object_store import ObjectStore
 
-    def _finish_stages(self) -> None:
-        """Wait for the work behind the training, and for what follows from it."""
-        while self._stage:
-            self._stage.work.wait()
-            self._conclude()
-
-    def _conclude(self) -> None:
-        """All ranks have finished the present stage, or one has failed: take what follows, on every rank alike."""
-        assert self._stage, "votes were cast, so there is work on every rank"
-        stage, self._stage = self._stage, None
-        stage.work.wait()
-
-        def outcome() -> Any:
-            if stage.work.failure:
-                raise CheckpointError(stage.work.failure)
-            return stage.work.result
-
-        stage.conclude(self._ranks.together(outcome, stage.work.what, CheckpointError))
+        return ObjectStore(settings.upload, self._config.name, settings.upload_checksum)
 
     def _open(self, step: int) -> Path:
         created: list[Path] = []
@@ -206,6 +198,8 @@ class Checkpointer:
         self._on_main(lambda: self._publish_here(directory, target, step, claimed), "publishing the checkpoint")
         size, seconds = sum(record.size for record in claimed), time.monotonic() - started
         self._saved.append(SavedCheckpoint(step, target, seconds, self._stall.take(), size))
+        if self._uploader:
+            self._uploader.offer(step)
         self._retire(target)
 
     def _publish_here(self, directory: Path, target: Path, step: int, records: list[storage.FileRecord]) -> None:
@@ -222,10 +216,13 @@ class Checkpointer:
         """Start to delete what `checkpoint.keep` does not spare, but only once the newest has been read back whole."""
         settings = self._config.checkpoint
         steps = self._ranks.broadcast(storage.published_steps(self._root))
-        doomed = surplus(steps, keep=settings.keep, keep_every=settings.keep_every)
+        doomed = surplus(
+            steps, keep=settings.keep, keep_every=settings.keep_every, in_use=self._uploader.in_use() if self._uploader else ()
+        )
         if doomed:
             rank, ranks = self._ranks.rank, self._ranks.world_size
-            self._start(
+            self._behind.start(
+                _SAVE,
                 f"reading back {newest.name}",
                 lambda: storage.find_damage(newest, part=rank, parts=ranks),
                 lambda damages: self._delete(newest, doomed, sorted({damage for own in damages for damage in own})),
@@ -234,7 +231,9 @@ class Checkpointer:
     def _delete(self, newest: Path, doomed: list[int], damage: list[str]) -> None:
         if damage:
             raise CheckpointError(f"{newest} was damaged right after it was written: {'; '.join(damage)}; older ones are kept")
-        self._start("removing old checkpoints", lambda: self._delete_here(doomed) if self._ranks.is_main else None, lambda _: None)
+        self._behind.start(
+            _SAVE, "removing old checkpoints", lambda: self._delete_here(doomed) if self._ranks.is_main else None, lambda _: None
+        )
 
     def _delete_here(self, doomed: list[int]) -> None:
         for step in doomed:

@@ -18,6 +18,7 @@ from training.schema import ConfigError, Range, Section, apply_override
 Positive = Annotated[int, Range(at_least=1)]
 Count = Annotated[int, Range(at_least=0)]
 _RUN_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
+_BUCKET_URL = re.compile(r"s3://[a-z0-9][-.a-z0-9]{1,61}[a-z0-9](/[^/]+)*/?")
 _BYTE_VOCABULARY = 256
 _NOT_IN_DEEPSPEED = {
     "tensor": "which flattens the parameters that tensor ranks share",
@@ -343,12 +344,21 @@ class CheckpointConfig(Section):
     mode: Literal["sync", "async"] = "sync"
     """sync: training waits until a save is durable. async: it waits for a copy in host memory, as large as this rank's part of the state,
     and goes on while that is written; the save before the exit is always sync."""
+    upload: str | None = None
+    """s3://bucket/prefix: every checkpoint is copied to <prefix>/<name> there behind the training, and fetched from there when it is newer
+    than, or missing from, the directory. Nothing is deleted there: that is for the bucket's lifecycle rules."""
+    upload_checksum: Literal["CRC64NVME", "CRC32"] = "CRC64NVME"
+    """What the store computes over whole objects, to be compared; CRC32 for stores that do not know the other."""
     resume: Literal["auto", "required", "never"] = "auto"
     """auto: go on from the newest valid checkpoint, or start afresh if none was ever saved. required: having none is an error.
     never: having one is an error. Checkpoints that exist but are all damaged are always an error."""
     on_world_change: Literal["convert", "refuse"] = "convert"
     """What to do with a checkpoint of other ranks, another ZeRO stage, mesh or engine: rewrite it for those that there are, or stop and
     name both. Random generators belong to ranks and start afresh then."""
+
+    def check(self) -> None:
+        if self.upload is not None and not _BUCKET_URL.fullmatch(self.upload):
+            raise ConfigError("upload", self.upload, "nothing, or s3://bucket or s3://bucket/prefix")
 
 
 @dataclass(frozen=True, kw_only=True)

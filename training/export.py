@@ -1,8 +1,8 @@
 """Export a run's weights: `python -m training.export runs/tiny -o model` writes safetensors and config.json that one process can load.
 
 The newest whole checkpoint is taken (or `--step`), checked file by file, and gathered whatever the ranks, shards and engine that wrote it.
-What is written is read back and compared; `--loss` also computes the held-out loss from it and holds it to what the run measured. The folder
-appears whole or not at all. Anything missing or damaged is named, and the exit code is 1.
+What is written is read back and compared; `--loss` also computes the held-out loss from it and holds it to what the run measured. The
+folder appears whole or not at all. Anything missing or damaged is named, and the exit code is 1.
 """
 
 import argparse

@@ -7,7 +7,7 @@ import logging
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from training import storage
 from training.config import TrainConfig
@@ -16,6 +16,9 @@ from training.engines import Engine
 from training.errors import CheckpointError
 from training.progress import CheckpointInfo, Progress, layout_change, refuse_other_run
 from training.randomness import generators_from_json, seed_generators
+
+if TYPE_CHECKING:
+    from training.object_store import ObjectStore
 
 INFO = "info.json"
 ENGINE = "engine"
@@ -30,22 +33,23 @@ def random_file(directory: Path, rank: int) -> Path:
 class Restorer:
     """Brings a run back to its newest whole checkpoint. Every method is collective."""
 
-    def __init__(self, config: TrainConfig, ranks: Ranks, corpus: str, root: Path) -> None:
-        self._config, self._ranks, self._corpus, self._root = config, ranks, corpus, root
+    def __init__(self, config: TrainConfig, ranks: Ranks, corpus: str, root: Path, store: "ObjectStore | None" = None) -> None:
+        self._config, self._ranks, self._corpus, self._root, self._store = config, ranks, corpus, root, store
+        self.remote_steps: list[int] = []
+        """Steps that the bucket holds, once `resume` has looked."""
 
     def resume(self, engine: Engine) -> Progress:
         """Restore as `checkpoint.resume` says. Raises CheckpointError or ConfigError."""
-        steps = self._ranks.broadcast(storage.published_steps(self._root))
+        local = self._ranks.broadcast(storage.published_steps(self._root))
+        self.remote_steps = self._look_in_store(local)
+        steps = sorted({*local, *self.remote_steps}, reverse=True)
         mode = self._config.checkpoint.resume
         if mode == "never" and steps:
             raise CheckpointError(f"checkpoint.resume is never, but {self._root} holds step {steps[0]}; choose another name")
         for step in steps:
             directory = storage.step_directory(self._root, step)
-            damage = self._find_damage(directory)
-            if damage:
-                self._say(logging.WARNING, f"checkpoint of step {step} is damaged and passed over: {'; '.join(damage)}")
-                continue
-            return self._restore(engine, directory)
+            if self._is_whole(directory, step, is_local=step in local) or self._fetch(directory, step):
+                return self._restore(engine, directory)
         if steps:
             raise CheckpointError(
                 f"all checkpoints in {self._root} are damaged: steps {', '.join(map(str, steps))}; none can be resumed from"
@@ -54,6 +58,56 @@ class Restorer:
             raise CheckpointError(f"checkpoint.resume is required, but {self._root} holds no checkpoint")
         seed_generators(self._config.seed, self._ranks.rank)
         return Progress()
+
+    def _is_whole(self, directory: Path, step: int, *, is_local: bool) -> bool:
+        if not is_local:
+            return False
+        damage = self._find_damage(directory)
+        if damage:
+            self._say(logging.WARNING, f"checkpoint of step {step} is damaged and passed over: {'; '.join(damage)}")
+        return not damage
+
+    def _look_in_store(self, local: list[int]) -> list[int]:
+        """Steps in the bucket. A bucket that can't be read is an error where nothing else could say that the run is not a new one."""
+        found: tuple[list[int], str] = ([], "")
+        if self._store and self._ranks.is_main:
+            try:
+                found = (self._store.steps(), "")
+            except CheckpointError as error:
+                found = ([], str(error))
+        steps, failure = self._ranks.broadcast(found)
+        if failure and not local:
+            raise CheckpointError(f"{failure}; without it, and with nothing in {self._root}, nobody knows whether this run is a new one")
+        if failure:
+            self._say(logging.WARNING, f"going on without checkpoint.upload: {failure}")
+        return steps
+
+    def _fetch(self, directory: Path, step: int) -> bool:
+        """Bring a step from the bucket, whole and checked, every rank a share of the files; False if it is not there or not whole."""
+        if not self._store or step not in self.remote_steps:
+            return False
+        store = self._store
+        self._say(logging.INFO, f"fetching the checkpoint of step {step}")
+        try:
+            opened: list[Path] = []
+            self._on_main(lambda: opened.append(storage.saving_directory(self._root, step)), "opening a checkpoint folder")
+            aside: Path = self._ranks.broadcast(opened[0] if opened else None)
+
+            def download() -> None:
+                text = store.read_manifest(step).decode()
+                records = storage.parse_manifest(text, directory.name)
+                store.download(aside, step, storage.share(records, self._ranks.rank, self._ranks.world_size))
+
+            self._ranks.together(download, f"fetching the checkpoint of step {step}", CheckpointError)
+            self._on_main(lambda: self._publish(store, aside, directory, step), "publishing the checkpoint")
+        except CheckpointError as error:
+            self._say(logging.WARNING, f"the uploaded checkpoint of step {step} is passed over: {error}")
+            return False
+        return self._is_whole(directory, step, is_local=True)
+
+    def _publish(self, store: "ObjectStore", aside: Path, directory: Path, step: int) -> None:
+        storage.adopt_manifest(aside, store.read_manifest(step).decode())
+        storage.publish(aside, directory)
 
     def _find_damage(self, directory: Path) -> list[str]:
         own = storage.find_damage(directory, part=self._ranks.rank, parts=self._ranks.world_size)

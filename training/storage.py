@@ -98,9 +98,14 @@ def write_manifest(directory: Path, step: int, records: Iterable[FileRecord]) ->
     """Record what the folder must hold; the last file written into it. Makes the folder and its subfolders durable."""
     files = {record.path: {"size": record.size, "digest": record.digest} for record in sorted(records, key=lambda record: record.path)}
     body = {"format": _FORMAT, "algorithm": ALGORITHM, "step": step, "files": files}
+    adopt_manifest(directory, json.dumps({**body, "digest": _digest(body)}, indent=1) + "\n")
+
+
+def adopt_manifest(directory: Path, text: str) -> None:
+    """Give a folder of durable files a manifest that was written elsewhere. Makes the folder and its subfolders durable."""
     for folder in (path for path in directory.rglob("*") if path.is_dir()):
         sync_path(folder)
-    write_durably(directory / MANIFEST, json.dumps({**body, "digest": _digest(body)}, indent=1) + "\n")
+    write_durably(directory / MANIFEST, text)
 
 
 def publish(directory: Path, target: Path) -> None:
@@ -119,18 +124,26 @@ def condemn(directory: Path) -> Path:
 def read_manifest(directory: Path) -> list[FileRecord]:
     """The files that a checkpoint must hold. Raises ValueError naming the damage when the manifest itself is not whole."""
     try:
-        body = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+        return parse_manifest((directory / MANIFEST).read_text(encoding="utf-8"), directory.name)
+    except FileNotFoundError:
+        raise ValueError(f"{MANIFEST}: missing") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{MANIFEST}: unreadable ({type(error).__name__}: {error})") from None
+
+
+def parse_manifest(text: str, name: str) -> list[FileRecord]:
+    """The files of the checkpoint folder of this name. Raises ValueError naming the damage."""
+    try:
+        body = json.loads(text)
         digest = body.pop("digest")
         if body["format"] != _FORMAT or body["algorithm"] != ALGORITHM:
             raise ValueError(f"{MANIFEST}: format {body['format']} with {body['algorithm']} is not {_FORMAT} with {ALGORITHM}")
         if digest != _digest(body):
             raise ValueError(f"{MANIFEST}: its content does not match its own digest")
-        if step_directory(directory.parent, body["step"]).name != directory.name:
+        if step_directory(Path(), body["step"]).name != name:
             raise ValueError(f"{MANIFEST}: it belongs to step {body['step']}")
         return [FileRecord(path, entry["size"], entry["digest"]) for path, entry in body["files"].items()]
-    except FileNotFoundError:
-        raise ValueError(f"{MANIFEST}: missing") from None
-    except (OSError, KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
         raise ValueError(f"{MANIFEST}: unreadable ({type(error).__name__}: {error})") from None
 
 

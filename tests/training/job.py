@@ -64,9 +64,11 @@ class Job:
         """What it has measured so far."""
         return read_history(self.directory / "metrics.jsonl")
 
-    def run(self, *, expect: int | None = 0, ranks: int | None = None, **changes: Any) -> Finished:
+    def run(
+        self, *, expect: int | None = 0, ranks: int | None = None, environs: Sequence[dict[str, str]] | None = None, **changes: Any
+    ) -> Finished:
         """Start all ranks, wait for them, and hold their exit codes to `expect`."""
-        with self.started(ranks=ranks, **changes) as processes:
+        with self.started(ranks=ranks, environs=environs, **changes) as processes:
             finished = wait(processes)
         if expect is not None:
             assert set(finished.codes) == {expect}, f"exit codes {finished.codes}, expected {expect}:\n{finished.log}"
