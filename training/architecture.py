@@ -30,10 +30,6 @@ class Architecture(Protocol):
         """Give every parameter its first value; each may be whole or a DTensor, and the model a part of the whole with the same names."""
         ...
 
-    def describe(self) -> dict[str, Any]:
-        """What the config.json of exported weights says; for a model of a library, what that library loads it by."""
-        ...
-
     def flops_per_token(self, length: int) -> int:
         """Floating point operations of one token's forward and backward pass in a sequence of this length, without recomputation."""
         ...

@@ -117,6 +117,8 @@ def export(source: Source, output: Path, dtype: str) -> list[str]:
 def load(directory: Path) -> nn.Module:
     """The exported model, on the CPU, in one process. Raises OSError."""
     described = json.loads((directory / CONFIG).read_text(encoding="utf-8"))
+    if _KEY not in described:
+        return _load_from_library(directory)
     model = choose_architecture(TrainConfig.from_mapping(described[_KEY])).build()
     state: dict[str, Tensor] = {}
     for path in sorted(directory.glob("*.safetensors")):
@@ -154,6 +156,8 @@ def held_out_loss(model: nn.Module, config: TrainConfig) -> float:
 def _write(source: Source, target: Path, dtype: torch.dtype) -> list[str]:
     with tempfile.TemporaryDirectory(prefix=".joined.", dir=target.parent) as scratch:
         state = _gathered(source, Path(scratch))
+        if source.config.model.kind == "huggingface":
+            return _write_for_library(source.config, state, target, dtype)
         wanted = _wanted(source.config, state)
         shards = list(_shards(wanted, dtype))
         index: dict[str, str] = {}
@@ -162,11 +166,29 @@ def _write(source: Source, target: Path, dtype: torch.dtype) -> list[str]:
             _write_shard(target / name, state, names, dtype)
             index |= dict.fromkeys(names, name)
     total = sum(shape.numel() for shape in wanted.values()) * dtype.itemsize
-    described = {**choose_architecture(source.config).describe(), "torch_dtype": str(dtype).removeprefix("torch.")}
+    described = {"model_type": _KEY, "torch_dtype": str(dtype).removeprefix("torch."), **source.config.model.to_mapping()}
     _write_json(target / CONFIG, {**described, _KEY: source.config.to_mapping()})
     if len(shards) > 1:
         _write_json(target / INDEX, {"metadata": {"total_size": total}, "weight_map": index})
     return sorted(path.name for path in target.iterdir())
+
+
+def _write_for_library(config: TrainConfig, state: FullState, target: Path, dtype: torch.dtype) -> list[str]:
+    """A folder that transformers loads by itself, or peft where only an adapter was trained."""
+    from training.huggingface.export import write_folder
+
+    names = [name for name in state.entries if name.startswith("model.")]
+    tensors = {name.removeprefix("model."): tensor.to(dtype) for name, tensor in state.read(names).items()}
+    write_folder(config, tensors, target)
+    return sorted(path.name for path in target.iterdir())
+
+
+def _load_from_library(directory: Path) -> nn.Module:
+    from transformers import AutoModelForCausalLM
+
+    from training.huggingface.architecture import HuggingFaceModel
+
+    return HuggingFaceModel(AutoModelForCausalLM.from_pretrained(directory, local_files_only=True, attn_implementation="sdpa"), "auto")
 
 
 def _gathered(source: Source, scratch: Path) -> FullState:

@@ -5,7 +5,7 @@ matters, so a model can be built on the meta device and filled by `init_weights`
 """
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -96,10 +96,6 @@ class TransformerArchitecture:
         """See Architecture."""
         assert isinstance(model, Transformer)
         model.init_weights(self._seed)
-
-    def describe(self) -> dict[str, Any]:
-        """See Architecture."""
-        return {"architectures": [Transformer.__name__], "model_type": "trainyard", **self._config.to_mapping()}
 
     def flops_per_token(self, length: int) -> int:
         """See Architecture."""
