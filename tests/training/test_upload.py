@@ -56,7 +56,7 @@ class Store:
         keys = {"aws_access_key_id": "x", "aws_secret_access_key": "x", "region_name": "us-east-1"}
         return boto3.client("s3", endpoint_url=self.endpoint, **keys)
 
-    def keys(self) -> list[str]:
+    def objects(self) -> list[str]:
         """All objects."""
         return [entry["Key"] for entry in self.client().list_objects_v2(Bucket=BUCKET).get("Contents", ())]
 
@@ -147,7 +147,7 @@ def test_a_run_whose_disk_is_lost_goes_on_from_the_bucket(job: Job, store: Store
     whole.run(ranks=2, **engine)
     checkpoint: dict = {"checkpoint": {**UPLOAD, "mode": mode, "every": 3}}
     job.run(expect=75, environs=environs(store, 2), stop_after=7, **engine, **checkpoint)
-    keys = store.keys()
+    keys = store.objects()
     # Step 6 may have been left out for step 7, which came while step 3 was under way.
     for step in (3, 7):
         assert f"team/run/step-{step:09d}/manifest.json" in keys
@@ -302,4 +302,4 @@ def test_a_file_that_was_damaged_on_disk_is_not_uploaded(large: Path, store: Sto
     assert find_damage(large)
     output, _ = program(PROGRAM, large, UPLOAD["upload"], PART_BYTES).communicate(timeout=120)
     assert "small: its content does not match its digest; it is not uploaded" in output
-    assert "team/run/step-000000020/manifest.json" not in store.keys()
+    assert "team/run/step-000000020/manifest.json" not in store.objects()
