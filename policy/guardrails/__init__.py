@@ -10,6 +10,7 @@ from guardrails import (
     argo,
     batch_job,
     checkpointing,
+    custom_resource,
     deepspeed,
     hub,
     images,
@@ -33,7 +34,7 @@ _PLATFORM = (storage, network, karpenter)
 _PODS = (pod, pod_security, images, pod_devices, pod_memory)
 _JOBS = (mpi, volcano, batch_job, ray, slurm, hub, argo)
 _TRAINING = (deepspeed, parallelism, checkpointing)
-_MODULES = (*_PLATFORM, *_PODS, *_JOBS, *_TRAINING, release)
+_MODULES = (custom_resource, *_PLATFORM, *_PODS, *_JOBS, *_TRAINING, release)
 
 DOMAINS: Mapping[str, tuple[Rule | StackRule, ...]] = {(module.__doc__ or "").splitlines()[0]: module.RULES for module in _MODULES}
 """What a domain is about -> its rules."""

@@ -41,3 +41,10 @@ def instance_types() -> dict[str, InstanceType]:
 def lustre_throughput() -> dict[str, list[int]]:
     """`<deployment type>/<storage type>` -> legal MB/s per TiB."""
     return json.loads((_FOLDER / "lustre.json").read_text())["throughput"]
+
+
+@cache
+def custom_resource_schemas() -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    """Type token -> schema of the custom resource, and the parts that schemas refer to by `$ref`."""
+    data = json.loads((_FOLDER / "crds.json").read_text())
+    return data["kinds"], data["shared"]

@@ -72,7 +72,8 @@ def cpu_pool(changes: Mapping[str, Any] | None = None) -> Thing:
     return node_pool({**plain, **(changes or {})}, name="cpu")
 
 
-_NODE_CLASS = {"metadata": {"name": "p5"}, "spec": {"role": "node", "amiSelectorTerms": [{"alias": "al2023@v20261120"}]}}
+_TERMS = {"subnetSelectorTerms": [{"tags": {"pool": "p5"}}], "securityGroupSelectorTerms": [{"tags": {"pool": "p5"}}]}
+_NODE_CLASS = {"metadata": {"name": "p5"}, "spec": {"role": "node", "amiSelectorTerms": [{"alias": "al2023@v20261120"}], **_TERMS}}
 
 
 def node_class(changes: Mapping[str, Any] | None = None) -> Thing:

@@ -15,27 +15,34 @@ from workloads.kinds import KINDS
 
 pytestmark = pytest.mark.unit
 
+_ID = {"aws:ec2/subnet:Subnet": "subnet", "aws:ec2/securityGroup:SecurityGroup": "sg"}
 Change = Callable[[Raw], Any]
 
 
 def things(recording: Recording) -> list[Thing]:
     """What the engine would send of a recording."""
+    ids = {
+        f"{entry.name}-id": f"{_ID[entry.type]}-{number:017x}" for number, entry in enumerate(recording.registrations) if entry.type in _ID
+    }
     sent = {entry.urn: f"urn:pulumi:test::project::{entry.type}::{entry.name}" for entry in recording.registrations}
     return [
         Thing(
             type=entry.type,
             name=entry.name,
-            properties=_inputs(entry.inputs),
+            properties=_inputs(entry.inputs, ids),
             sources={key: [sent[urn] for urn in urns if urn in sent] for key, urns in entry.sources.items()},
         )
         for entry in recording.registrations
     ]
 
 
-def _inputs(value: Any) -> Any:
+def _inputs(value: Any, ids: Mapping[str, str]) -> Any:
+    """Plain data as the program gave it, with ids of the form that AWS gives them."""
     if isinstance(value, Mapping):
-        return _inputs(value["secret"]) if set(value) == {"secret"} else {key: _inputs(member) for key, member in value.items()}
-    return [_inputs(member) for member in value] if isinstance(value, list) else value
+        return _inputs(value["secret"], ids) if set(value) == {"secret"} else {key: _inputs(each, ids) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_inputs(member, ids) for member in value]
+    return ids.get(value, value) if isinstance(value, str) else value
 
 
 # A pool of p5 nodes without EFA may lie in several zones; that its types are bought for EFA is worth a word.

@@ -1,0 +1,73 @@
+"""Custom resources: the shape that the API server takes."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from guardrails.facts import custom_resource_schemas
+from guardrails.node import Node
+from guardrails.rule import Example, Report, Resource, Rule
+from guardrails.schema import Schemas
+from guardrails.tokens import NODE_POOL
+
+_DEEPEST = 60
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LONGEST_NAME = 253
+_LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
+_LONGEST_LABEL = 63
+_KINDS, _SHARED = custom_resource_schemas()
+_SCHEMAS = Schemas(_SHARED)
+
+
+def _shape(resource: Resource, report: Report) -> None:
+    with report.part():
+        _below(resource, resource.properties, _KINDS[resource.type], report, 0)
+    with report.part():
+        _name(resource, report)
+    with report.part():
+        _labels(resource, report)
+
+
+def _below(resource: Resource, node: Node, schema: Mapping[str, Any], report: Report, depth: int) -> None:
+    """Judge `node` and then each member in a part of its own, so that an unknown one does not end the walk."""
+    for wrong in _SCHEMAS.mismatches(node, schema):
+        # Pulumi's own objects come without the two keys that the type token holds already.
+        if wrong.node.path in ("apiVersion", "kind"):
+            continue
+        tell = report.advise if wrong.pruned else report.refuse
+        tell(resource, wrong.node, allowed=wrong.allowed, found=wrong.found)
+    for member, below in _SCHEMAS.members(node, schema) if depth < _DEEPEST else ():
+        with report.part():
+            _below(resource, member, below, report, depth + 1)
+
+
+def _name(resource: Resource, report: Report) -> None:
+    name = resource.at("metadata", "name")
+    if name.present and (len(name.text()) > _LONGEST_NAME or not _NAME.fullmatch(name.text())):
+        report.refuse(
+            resource, name, allowed=f"at most {_LONGEST_NAME} lower-case letters, digits, - and ., with a letter or digit at both ends"
+        )
+
+
+def _labels(resource: Resource, report: Report) -> None:
+    for _, label in resource.at("metadata", "labels").entries():
+        with report.part():
+            value = label.value
+            if value is not None and not (isinstance(value, str) and len(value) <= _LONGEST_LABEL and _LABEL.fullmatch(value)):
+                report.refuse(resource, label, allowed=f"a text of at most {_LONGEST_LABEL} letters, digits, -, _ and .")
+
+
+RULES = (
+    Rule(
+        id="KUB01",
+        name="object-require-schema",
+        title="A custom resource has the fields and values that its definition allows",
+        types=frozenset(_KINDS),
+        check=_shape,
+        why="the API server refuses the object when the rest is made, or drops an unknown field without a word.",
+        fix="write the field as the definition has it; a misspelt one is dropped, so what it was to set stays at its default.",
+        source="CustomResourceDefinitions of Karpenter 1.14.0, MPI Operator 0.8.0, Volcano 1.14.1, KubeRay 1.5.1",
+        valid=(Example("kubernetes:scheduling.volcano.sh/v1beta1:Queue", {"metadata": {"name": "training"}, "spec": {"weight": 1}}),),
+        invalid=(Example(NODE_POOL, {"spec": {"template": {"spec": {"nodeClassRef": {"name": "p5"}, "requirements": []}}}}),),
+    ),
+)
