@@ -15,7 +15,11 @@ from workloads.kinds import KINDS
 
 pytestmark = pytest.mark.unit
 
-_ID = {"aws:ec2/subnet:Subnet": "subnet", "aws:ec2/securityGroup:SecurityGroup": "sg"}
+_ID = {
+    "aws:ec2/subnet:Subnet": "subnet",
+    "aws:ec2/securityGroup:SecurityGroup": "sg",
+    "aws:ec2/capacityReservation:CapacityReservation": "cr",
+}
 Change = Callable[[Raw], Any]
 
 
