@@ -121,7 +121,8 @@ _OAUTH: dict[str, object] = {
 
 def _choice(name: str) -> Example:
     override = {"node_selector": {INSTANCE_TYPE: "g5.xlarge"}, "extra_resource_limits": {GPU: 1}}
-    return _hub({"singleuser": {"profileList": [{"display_name": name, "kubespawner_override": override}]}})
+    profiles = [{"display_name": name, "kubespawner_override": override}]
+    return _hub({"singleuser": {"profileList": profiles, "memory": {"limit": "16G"}}})
 
 
 RULES = (

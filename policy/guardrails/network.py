@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 
 from guardrails.node import Node
-from guardrails.pool import ZONE, accelerated_types, allowed_values
+from guardrails.pool import INSTANCE_TYPE, ZONE, accelerated_types, allowed_values
 from guardrails.program import Program
-from guardrails.rule import Report, Resource, StackRule
+from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.tokens import (
     EGRESS_RULE,
     INGRESS_RULE,
@@ -141,6 +141,16 @@ def _group_in_one_subnet(group: Resource, report: Report) -> None:
         )
 
 
+_TO_ITSELF = {"protocol": "-1", "fromPort": 0, "toPort": 0, "self": True}
+_TO_ALL = {"protocol": "-1", "fromPort": 0, "toPort": 0, "cidrBlocks": ["0.0.0.0/0"]}
+
+
+def _pool_in(*zones: str) -> Example:
+    wanted = {INSTANCE_TYPE: ["p5.48xlarge"], ZONE: list(zones)}
+    requirements = [{"key": key, "operator": "In", "values": values} for key, values in wanted.items()]
+    return Example(NODE_POOL, {"spec": {"template": {"spec": {"requirements": requirements}}}})
+
+
 RULES = (
     StackRule(
         id="EFA04",
@@ -151,6 +161,8 @@ RULES = (
         why="EFA drops the traffic: initialisation fails, or NCCL falls back to TCP without a word; 0.0.0.0/0 is no self rule.",
         fix="add an ingress and an egress rule of protocol -1 whose peer is the group itself.",
         source="EC2 guide: EFA, prepare a security group; awslabs/awsome-distributed-ai#546",
+        valid=(Example(SECURITY_GROUP, {"description": "EFA traffic", "ingress": [_TO_ITSELF], "egress": [_TO_ITSELF]}),),
+        invalid=(Example(SECURITY_GROUP, {"description": "EFA traffic", "ingress": [_TO_ITSELF], "egress": [_TO_ALL]}),),
     ),
     StackRule(
         id="EFA05",
@@ -162,5 +174,7 @@ RULES = (
         why="EFA traffic does not leave its zone, so ranks in two zones can't reach each other, or train over TCP.",
         fix="pin the pool to one zone (or the node group to one subnet), the one of its placement group and Lustre.",
         source="EC2 guide: EFA limitations; aws-parallelcluster EfaMultiAzValidator",
+        valid=(_pool_in("us-east-1a"),),
+        invalid=(_pool_in("us-east-1a", "us-east-1b"),),
     ),
 )

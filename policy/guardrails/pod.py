@@ -2,8 +2,9 @@
 
 from guardrails.facts import instance_types
 from guardrails.node import Node
-from guardrails.rule import Report, Resource, Rule
+from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import EFA, GPU, POD_TYPES, PodTemplate, pod_templates
+from guardrails.tokens import POD
 
 _EFA_ENVIRONMENT = {"FI_PROVIDER": "efa", "NCCL_NET_PLUGIN": None}
 
@@ -55,6 +56,13 @@ def _selects_efa(variable: Node) -> bool:
     return wanted is None or variable.at("value").text() == wanted
 
 
+def _pod_with(limits: dict[str, int]) -> Example:
+    variable = {"name": "FI_PROVIDER", "value": "efa"}
+    container = {"name": "trainer", "resources": {"limits": limits}, "env": [variable]}
+    selector = {"node.kubernetes.io/instance-type": "p4d.24xlarge"}
+    return Example(POD, {"spec": {"nodeSelector": selector, "containers": [container]}})
+
+
 RULES = (
     Rule(
         id="EFA06",
@@ -65,5 +73,7 @@ RULES = (
         why="no interface is attached, so a multi-node job trains over TCP at a fraction of the speed without any error.",
         fix="set requests and limits of vpc.amazonaws.com/efa to the count of the instance type, or remove the EFA environment.",
         source="EKS guide: EFA; Karpenter 1.14.1 instance-type reference",
+        valid=(_pod_with({GPU: 8, EFA: 4}),),
+        invalid=(_pod_with({GPU: 8}),),
     ),
 )
