@@ -17,6 +17,8 @@ def _efa_requests(resource: Resource, report: Report) -> None:
             _count_fits_type(resource, template, report)
         with report.part():
             _environment_without_request(resource, template, report)
+        with report.part():
+            _devices_of_the_host(resource, template, report)
 
 
 def _requests_match(resource: Resource, template: PodTemplate, report: Report) -> None:
@@ -46,6 +48,16 @@ def _environment_without_request(resource: Resource, template: PodTemplate, repo
         for variable in container.at("env").elements():
             if _selects_efa(variable):
                 report.refuse(resource, variable, allowed=f"only in a container that asks for {EFA}", found=variable.at("name").text())
+
+
+def _devices_of_the_host(resource: Resource, template: PodTemplate, report: Report) -> None:
+    """The plug-in mounts the pod's own devices; the whole folder over them makes EFA find none."""
+    if not template.requested(EFA):
+        return
+    for volume in template.spec.at("volumes").elements():
+        place = volume.at("hostPath", "path")
+        if place.text().rstrip("/").startswith("/dev/infiniband"):
+            report.refuse(resource, place, allowed=f"no such volume: the devices come with {EFA}")
 
 
 def _selects_efa(variable: Node) -> bool:

@@ -48,3 +48,16 @@ def custom_resource_schemas() -> tuple[dict[str, dict[str, Any]], dict[str, dict
     """Type token -> schema of the custom resource, and the parts that schemas refer to by `$ref`."""
     data = json.loads((_FOLDER / "crds.json").read_text())
     return data["kinds"], data["shared"]
+
+
+@cache
+def efa_interfaces() -> Mapping[str, int]:
+    """Most EFA interfaces of every instance type that is known, 0 where it has none."""
+    fleet = {f"{family}.{size}": count for family, sizes in load("fleet")["efa"].items() for size, count in sizes.items()}
+    return {**fleet, **{name: instance.efa for name, instance in instance_types().items()}}
+
+
+def network_cards(name: str) -> int:
+    """Network cards of an instance type; most have one."""
+    instance = instance_types().get(name)
+    return instance.cards if instance else load("fleet")["cards"].get(name, 1)

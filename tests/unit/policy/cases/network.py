@@ -1,4 +1,7 @@
-"""Security groups and zones of EFA."""
+"""EFA, environment, placement and reserved capacity."""
+
+import datetime
+from typing import Any
 
 from guardrails import tokens
 from tests.unit.policy import builders as b
@@ -7,7 +10,40 @@ from tests.unit.policy.case import invalid, valid
 
 ALL_SELF = {"protocol": "-1", "fromPort": 0, "toPort": 0, "self": True}
 ALL_OUT = {"protocol": "-1", "fromPort": 0, "toPort": 0, "cidrBlocks": ["0.0.0.0/0"]}
-ZONE = "spec/template/spec/requirements/1/values"
+REQUIREMENTS = "spec/template/spec/requirements"
+TYPES = f"{REQUIREMENTS}/0/values"
+ZONE = f"{REQUIREMENTS}/1/values"
+PRIMARY = {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"}
+
+
+def nic(card: Any, device: Any = 1, kind: Any = "efa-only", **more: Any) -> dict[str, Any]:
+    return {"networkCardIndex": card, "deviceIndex": device, "interfaceType": kind, **more}
+
+
+def nics(count: int) -> list[dict[str, Any]]:
+    return [PRIMARY, *(nic(card) for card in range(count))]
+
+
+def template(
+    members: list[dict[str, Any]], name: str | None = "p5.48xlarge", sources: dict[str, list[str]] | None = None, **more: Any
+) -> Thing:
+    kind = {"instanceType": name} if name else {}
+    properties = {**kind, "networkInterfaces": members, **more}
+    return Thing(type=tokens.LAUNCH_TEMPLATE, name="template", properties=properties, sources=sources or {})
+
+
+def node_group(subnets: int = 1, sources: dict[str, list[str]] | None = None, **properties: Any) -> Thing:
+    plain = {"subnetIds": [UNKNOWN] * subnets, "launchTemplate": {"id": UNKNOWN}, **properties}
+    return Thing(type=tokens.NODE_GROUP, name="group", properties=plain, sources={"launchTemplate": ["template"], **(sources or {})})
+
+
+def node_class(members: list[dict[str, Any]], sources: dict[str, list[str]] | None = None, **spec: Any) -> Thing:
+    plain = b.node_class({"spec/networkInterfaces": members, **{f"spec/{key}": value for key, value in spec.items()}})
+    return Thing(type=plain.type, name=plain.name, properties=plain.properties, sources=sources or {})
+
+
+def group(name: str, **properties: Any) -> Thing:
+    return Thing(type=tokens.SECURITY_GROUP, name=name, properties=properties)
 
 
 def separate_rule(token: str, name: str) -> Thing:
@@ -19,59 +55,400 @@ def separate_rule(token: str, name: str) -> Thing:
     )
 
 
-def efa_template(**sources: list[str]) -> Thing:
-    return Thing(
-        type=tokens.LAUNCH_TEMPLATE,
-        name="template",
-        properties={"networkInterfaces": [{"interfaceType": "efa", "networkCardIndex": 0, "securityGroups": [UNKNOWN]}]},
-        sources=sources,
-    )
+def subnet(name: str = "private", **properties: Any) -> Thing:
+    return Thing(type=tokens.SUBNET, name=name, properties={"cidrBlock": "10.0.0.0/20", **properties})
 
 
-def node_group(subnets: int) -> Thing:
-    return Thing(
-        type=tokens.NODE_GROUP,
-        name="group",
-        properties={"subnetIds": [UNKNOWN] * subnets, "launchTemplate": {"id": UNKNOWN}},
-        sources={"launchTemplate": ["template"]},
-    )
+BOTH = (separate_rule(tokens.INGRESS_RULE, "in"), separate_rule(tokens.EGRESS_RULE, "out"))
+P5EN = b.node_pool({TYPES: ["p5en.48xlarge"]})
+NODES = {"networkInterfaces": ["nodes"]}
+ANY_TYPE = {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}
 
+INTERFACES = (
+    valid("EFA01", template(nics(16), "p5en.48xlarge"), edge=True),
+    valid("EFA01", template(nics(4), "p4d.24xlarge")),
+    valid("EFA01", template([PRIMARY], "m5.large")),
+    valid("EFA01", template([nic(0, 0, "efa")], "c5n.18xlarge")),
+    valid("EFA01", node_class(nics(16)), P5EN),
+    valid("EFA01", template(nics(99), "p99.48xlarge")),
+    invalid("EFA01", template(nics(32), "p5en.48xlarge"), says="32 EFA interfaces; allowed: at most 16 on p5en.48xlarge"),
+    invalid("EFA01", template(nics(17), "p5en.48xlarge"), says="17 EFA interfaces", edge=True),
+    invalid("EFA01", template([nic(0, 0, "efa")], "m5.large"), says="m5.large has no EFA"),
+    invalid("EFA01", template([nic(0, 0, "efa")], None), node_group(instanceTypes=["g5.xlarge"]), says="g5.xlarge has no EFA"),
+    invalid("EFA01", node_class(nics(32)), P5EN, says="at most 16 on p5en.48xlarge"),
+    invalid("EFA01", template([PRIMARY, nic(4)], "p4d.24xlarge"), says="0 to 3: p4d.24xlarge has 4 network cards", edge=True),
+    invalid("EFA01", template([PRIMARY, nic(0), nic(1)], "c5n.18xlarge"), says="at most 1 on c5n.18xlarge"),
+    valid("EFA02", template(nics(32))),
+    valid("EFA02", template([nic(0, 0, "efa"), nic(1, 1, "efa")])),
+    valid("EFA02", node_class(nics(2))),
+    valid("EFA02", template([PRIMARY, {"networkCardIndex": 0, "deviceIndex": 1}])),
+    valid("EFA02", template([{"interfaceType": "efa"}]), edge=True),
+    invalid("EFA02", template([nic(0, 0)]), says="it carries the node's address"),
+    invalid("EFA02", template([PRIMARY, nic(0), nic(0)]), says="one interface for each card and device"),
+    invalid("EFA02", template([PRIMARY, nic(1, 1), nic(1, 2)]), says="a second EFA on card 1"),
+    invalid("EFA02", template([nic(0, 0, "efa"), nic(0, 1)]), says="a second EFA on card 0", edge=True),
+    invalid("EFA02", node_class([nic(1)]), says="a primary interface on card 0, device 0"),
+    invalid("EFA02", node_class([nic(0, 0, "efa")]), says="interface or efa-only in an EC2NodeClass"),
+    valid("EFA03", template(nics(2))),
+    valid("EFA03", template(nics(4), "p4d.24xlarge")),
+    valid("EFA03", template([{**PRIMARY, "associatePublicIpAddress": "true"}]), edge=True),
+    valid("EFA03", template(nics(2)), node_group(sources={"subnetIds": ["private"]}), subnet()),
+    valid("EFA03", node_class(nics(2), {"spec": ["private"]}, associatePublicIPAddress=False), subnet(mapPublicIpOnLaunch=False)),
+    valid("EFA03", template([PRIMARY, nic(0, ipv4AddressCount=0)]), edge=True),
+    invalid("EFA03", template([{**PRIMARY, "associatePublicIpAddress": "true"}, nic(0)]), says="associatePublicIpAddress is true"),
+    invalid("EFA03", node_class(nics(2), associatePublicIPAddress=True), says="associatePublicIPAddress is true"),
+    invalid(
+        "EFA03",
+        template(nics(2)),
+        node_group(sources={"subnetIds": ["private"]}),
+        subnet(mapPublicIpOnLaunch=True),
+        says="in subnet private, which gives public addresses",
+    ),
+    invalid("EFA03", node_class(nics(2), {"spec": ["private"]}), subnet(mapPublicIpOnLaunch=True), says="which gives public addresses"),
+    invalid("EFA03", template([PRIMARY, nic(0, ipv4AddressCount=1)]), says="ipv4AddressCount is 1;", edge=True),
+    invalid("EFA03", template([PRIMARY, nic(0, ipv4Prefixes=["10.0.0.0/28"])]), says="which has no address"),
+)
 
-CASES = (
+FABRIC = (
     valid("EFA04", b.efa_group(ingress=[ALL_SELF], egress=[ALL_SELF, ALL_OUT])),
-    valid("EFA04", b.efa_group(), separate_rule(tokens.INGRESS_RULE, "in"), separate_rule(tokens.EGRESS_RULE, "out")),
+    valid("EFA04", b.efa_group(), *BOTH),
+    valid("EFA04", b.efa_group(ingress=UNKNOWN, egress=UNKNOWN), *BOTH),
+    valid("EFA04", group("web", egress=[ALL_OUT])),
+    valid("EFA04", group("cafeteria", description="café"), edge=True),
+    valid("EFA04", group("nodes", ingress=[ALL_SELF], egress=[ALL_SELF]), node_class(nics(2), {"spec": ["nodes"]})),
     valid(
         "EFA04",
-        b.efa_group(ingress=UNKNOWN, egress=UNKNOWN),
-        separate_rule(tokens.INGRESS_RULE, "in"),
-        separate_rule(tokens.EGRESS_RULE, "out"),
+        group("nodes", ingress=[ALL_SELF], egress=[ALL_OUT]),
+        b.efa_group(),
+        *BOTH,
+        node_class(nics(2), {"spec": ["nodes", "fabric-efa"]}),
     ),
-    valid("EFA04", Thing(type=tokens.SECURITY_GROUP, name="web", properties={"egress": [ALL_OUT]})),
-    valid("EFA04", Thing(type=tokens.SECURITY_GROUP, name="cafeteria", properties={"description": "café"})),
     invalid("EFA04", b.efa_group(ingress=[ALL_SELF], egress=[ALL_OUT]), says="fabric-efa: egress is without one"),
     invalid("EFA04", b.efa_group(egress=[ALL_SELF]), says="ingress is without one"),
-    invalid("EFA04", b.efa_group(), separate_rule(tokens.INGRESS_RULE, "in"), says="egress is without one"),
-    invalid("EFA04", b.efa_group(ingress=[{**ALL_SELF, "protocol": "tcp"}], egress=[ALL_SELF]), says="ingress is without one"),
+    invalid("EFA04", b.efa_group(), BOTH[0], says="egress is without one"),
+    invalid("EFA04", b.efa_group(ingress=[{**ALL_SELF, "protocol": "tcp"}], egress=[ALL_SELF]), says="ingress is without one", edge=True),
+    invalid("EFA04", group("nodes"), template([nic(0, 0, "efa")], sources=NODES), says="nodes: ingress is without one"),
     invalid(
         "EFA04",
-        Thing(type=tokens.SECURITY_GROUP, name="nodes", properties={}),
-        efa_template(networkInterfaces=["nodes"]),
-        says="nodes: ingress is without one",
+        group("nodes", ingress=[ALL_SELF], egress=[ALL_OUT]),
+        node_class(nics(2), {"spec": ["nodes"]}),
+        says="nodes: egress is without one",
+    ),
+    invalid(
+        "EFA04",
+        group("storage", ingress=[ALL_SELF]),
+        Thing(
+            type=tokens.LUSTRE,
+            name="scratch",
+            properties={"efaEnabled": True, "securityGroupIds": [UNKNOWN]},
+            sources={"securityGroupIds": ["storage"]},
+        ),
+        says="storage: egress is without one",
     ),
     valid("EFA05", b.node_pool(), b.node_class()),
     valid("EFA05", b.cpu_pool()),
-    valid("EFA05", efa_template(), node_group(1)),
-    valid("EFA05", Thing(type=tokens.LAUNCH_TEMPLATE, name="template", properties={}), node_group(3)),
+    valid("EFA05", template([nic(0, 0, "efa")]), node_group(1), edge=True),
+    valid("EFA05", template([PRIMARY]), node_group(3)),
+    valid("EFA05", b.node_pool({TYPES: ["g5.8xlarge"], ZONE: ["us-east-1a", "us-east-1b"]})),
     invalid("EFA05", b.node_pool({ZONE: ["us-east-1a", "us-east-1b"]}), says="zones us-east-1a, us-east-1b"),
-    invalid("EFA05", b.node_pool({ZONE: []}), says="exactly one zone"),
-    invalid(
-        "EFA05", b.node_pool({"spec/template/spec/requirements/1": {"key": "kubernetes.io/arch", "operator": "In"}}), says="without a zone"
-    ),
-    invalid(
-        "EFA05",
-        b.node_pool({ZONE: ["a", "b"], "spec/template/spec/requirements/0/values": ["g5.8xlarge"]}),
-        b.node_class({"spec/networkInterfaces": [{"interfaceType": "efa-only"}]}),
-        says="zones a, b",
-    ),
-    invalid("EFA05", efa_template(), node_group(3), says="3 subnets"),
+    invalid("EFA05", b.node_pool({ZONE: []}), says="exactly one zone", edge=True),
+    invalid("EFA05", b.node_pool({f"{REQUIREMENTS}/1": ANY_TYPE}), says="without a zone"),
+    invalid("EFA05", b.node_pool({ZONE: ["a", "b"], TYPES: ["g5.8xlarge"]}), node_class(nics(1)), says="zones a, b"),
+    invalid("EFA05", template([nic(0, 0, "efa")]), node_group(3), says="3 subnets"),
+    invalid("EFA05", template([nic(0, 0, "efa")]), node_group(2), says="2 subnets", edge=True),
 )
+
+GPU, EFA = "nvidia.com/gpu", "vpc.amazonaws.com/efa"
+P5 = {"node.kubernetes.io/instance-type": "p5.48xlarge"}
+
+
+def pod(
+    selector: dict[str, str] | None = None, env: dict[str, Any] | None = None, spec: dict[str, Any] | None = None, **devices: Any
+) -> Thing:
+    wanted = {GPU: devices.get("gpu"), EFA: devices.get("efa")}
+    limits = {key: value for key, value in wanted.items() if value}
+    container = {
+        "name": "trainer",
+        "image": "registry.example/trainer:1",
+        "env": [{"name": name, "value": value} for name, value in (env or {}).items()],
+        "resources": {"limits": limits, "requests": limits},
+    }
+    body = {"nodeSelector": selector or P5, "containers": [container]}
+    return Thing(type=tokens.POD, name="trainer", properties=b.changed({"metadata": {"name": "trainer"}, "spec": body}, spec or {}))
+
+
+def daemon(image: str, *paths: str, tolerations: Any = ({"operator": "Exists"},)) -> Thing:
+    mounts = [{"name": "devices", "mountPath": path} for path in paths]
+    container = {"name": "plugin", "image": image, "volumeMounts": mounts}
+    spec = {"template": {"spec": {"containers": [container], "tolerations": list(tolerations)}}}
+    return Thing(type=tokens.DAEMON_SET, name="plugin", properties={"metadata": {"name": "plugin"}, "spec": spec})
+
+
+def chart(name: str, version: Any) -> Thing:
+    return Thing(type=tokens.RELEASE, name=name, properties={"chart": name, "version": version, "values": {}})
+
+
+EFA_IMAGE = "registry.example/eks/aws-efa-k8s-device-plugin:v0.5.20"
+NVIDIA_IMAGE = "nvcr.io/nvidia/k8s-device-plugin:v0.20.0"
+INFINIBAND = "/dev/infiniband"
+NO_EFA = b.node_pool({TYPES: ["g5.xlarge"], "spec/template/metadata/labels": {"pool": "small"}})
+
+PLUGINS = (
+    valid("EFA07", b.node_pool(), daemon(EFA_IMAGE, INFINIBAND), daemon(NVIDIA_IMAGE)),
+    valid("EFA07", pod(gpu=8, efa=32)),
+    valid("EFA07", b.node_pool(), pod(gpu=8), chart("nvidia-device-plugin", "0.20.0")),
+    valid("EFA07", b.node_pool(), pod(gpu=8, efa=32), chart("gpu-operator", "v25.3.2"), chart("aws-efa-k8s-device-plugin", "v0.5.30")),
+    valid("EFA07", b.node_pool(), b.cpu_pool()),
+    valid("EFA07", b.node_pool(), daemon(EFA_IMAGE, INFINIBAND, tolerations=[{"key": GPU, "operator": "Exists"}]), edge=True),
+    invalid("EFA07", b.node_pool(), pod(gpu=8), says="asking for nvidia.com/gpu, which nothing offers"),
+    invalid("EFA07", b.node_pool(), pod(gpu=8, efa=32), chart("nvidia-device-plugin", "0.20.0"), says="asking for vpc.amazonaws.com/efa"),
+    invalid("EFA07", b.node_pool(), daemon(EFA_IMAGE), says="/dev/infiniband of the node"),
+    invalid("EFA07", b.node_pool(), daemon(EFA_IMAGE, INFINIBAND, tolerations=()), says="nvidia.com/gpu, the taint of p5"),
+    invalid("EFA07", b.node_pool(), daemon("nvcr.io/nvidia/k8s-device-plugin:latest"), says="a pinned release of the plug-in", edge=True),
+    invalid("EFA07", b.node_pool(), daemon("registry.example:5000/nvidia/k8s-device-plugin"), says="a pinned release", edge=True),
+    invalid("EFA07", b.node_pool(), chart("nvidia-device-plugin", None), says="a pinned version of the chart"),
+    invalid("EFA07", NO_EFA, pod({"pool": "small"}, efa=1), says="no type of p5 has EFA"),
+)
+
+
+def scripted(*command: str) -> Thing:
+    return pod(spec={"spec/containers/0/command": list(command)}, gpu=8)
+
+
+def config_map(text: str) -> Thing:
+    return Thing(type=tokens.CONFIG_MAP, name="script", properties={"metadata": {"name": "script"}, "data": {"run.sh": text}})
+
+
+HOST = {"spec/hostNetwork": True}
+SOCKETS = "NCCL_SOCKET_IFNAME"
+
+ENVIRONMENT = (
+    valid("ENV01", pod(env={"NCCL_DEBUG": "WARN"})),
+    valid("ENV01", pod(env={"FI_PROVIDER": "efa", "FI_EFA_USE_HUGE_PAGE": "0"}, efa=32)),
+    valid("ENV01", scripted("python", "train.py", "--set", "model.layers=8")),
+    valid("ENV01", config_map("export NCCL_DEBUG=INFO\npython train.py\n")),
+    valid("ENV01", scripted("sh", "-c", "echo $NCCL_PROTO=x"), edge=True),
+    invalid("ENV01", pod(env={"RDMAV_FORK_SAFE": "1"}), says="RDMAV_FORK_SAFE=1; allowed: no RDMAV_* at all"),
+    invalid("ENV01", pod(env={"NCCL_PROTO": "Simple"}), says="NCCL_PROTO=Simple"),
+    invalid("ENV01", pod(env={"NCCL_ALGO": "Ring", "NCCL_IB_DISABLE": "1"}), says="NCCL_IB_DISABLE=1"),
+    invalid("ENV01", scripted("/bin/sh", "-c", "export NCCL_PROTO=Simple; exec python train.py"), says="NCCL_PROTO=Simple"),
+    invalid("ENV01", scripted("mpirun", "-np", "8", "-x", "FI_EFA_USE_DEVICE_RDMA=1", "python"), says="FI_EFA_USE_DEVICE_RDMA=1"),
+    invalid("ENV01", config_map("#!/bin/sh\nexport RDMAV_HUGEPAGES_SAFE=1\n"), says='data["run.sh"]'),
+    invalid("ENV01", pod(env={"NCCL_BUFFSIZE": ""}), says="NCCL_BUFFSIZE=;", edge=True),
+    valid("ENV02", pod(env={"NCCL_DEBUG": "WARN"})),
+    valid("ENV02", pod(env={SOCKETS: "eth0"})),
+    valid("ENV02", pod(env={SOCKETS: "^lo,docker,veth,pod-id-link0"}), edge=True),
+    valid("ENV02", pod(env={SOCKETS: "ens5"}, spec=HOST)),
+    valid("ENV02", pod(env={SOCKETS: "^lo,pod-id-link"}), edge=True),
+    valid("ENV02", pod(env={"CUDA_VISIBLE_DEVICES": ""})),
+    invalid("ENV02", pod(env={SOCKETS: "ens5"}), says="NCCL_SOCKET_IFNAME=ens5"),
+    invalid("ENV02", pod(env={SOCKETS: "eth0"}, spec=HOST), says="in the node's network"),
+    invalid("ENV02", pod(env={SOCKETS: "^lo,docker"}), says="a list with pod-id-link0"),
+    invalid("ENV02", pod(env={"NVIDIA_VISIBLE_DEVICES": "all"}), says="NVIDIA_VISIBLE_DEVICES=all"),
+    invalid("ENV02", pod(env={"CUDA_VISIBLE_DEVICES": "0,1"}, gpu=8), says="CUDA_VISIBLE_DEVICES=0,1"),
+    invalid("ENV02", pod(env={SOCKETS: "eth0,ib0"}), says="eth0,ib0", edge=True),
+)
+
+
+def placement(strategy: Any = "cluster", **properties: Any) -> Thing:
+    return Thing(type=tokens.PLACEMENT_GROUP, name="ranks", properties={"strategy": strategy, **properties})
+
+
+def in_group(**more: Any) -> Thing:
+    return template([], None, {"placement": ["ranks"]}, placement={"groupName": UNKNOWN}, **more)
+
+
+def class_in(sources: dict[str, list[str]] | None = None, **spec: Any) -> Thing:
+    return node_class([], sources, placementGroupSelector={"name": UNKNOWN} if sources else {"name": "ranks"}, **spec)
+
+
+def reservation(**properties: Any) -> Thing:
+    return Thing(
+        type=tokens.CAPACITY_RESERVATION, name="kept", properties={"instanceType": "p5.48xlarge", "instanceCount": 4, **properties}
+    )
+
+
+NAMED = placement(name="ranks")
+FROM_GROUP = {"spec": ["ranks"]}
+TARGET = {"capacityReservationTarget": {"capacityReservationId": UNKNOWN}}
+TO_KEPT = {"placement": ["ranks"], "capacityReservationSpecification": ["kept"]}
+TERM: dict[str, Any] = {"capacityReservationSelectorTerms": [{"id": "cr-0123456789abcdef0"}]}
+
+PLACEMENT = (
+    valid("PG01", placement()),
+    valid("PG01", placement("partition", partitionCount=3)),
+    valid("PG01", placement("partition", partitionCount=7), edge=True),
+    valid("PG01", placement("spread", spreadLevel="rack")),
+    valid("PG01", placement("precision-time")),
+    invalid("PG01", placement(partitionCount=3), says="partitionCount is 3; allowed: unset, because strategy is cluster"),
+    invalid("PG01", placement("partition", partitionCount=8), says="1 to 7", edge=True),
+    invalid("PG01", placement("partition", partitionCount=0), says="1 to 7", edge=True),
+    invalid("PG01", placement("clustered"), says="strategy is clustered"),
+    invalid("PG01", placement("spread", spreadLevel="host"), says="on Outposts"),
+    invalid("PG01", placement(spreadLevel="rack"), says="spreadLevel is rack"),
+    valid("PG02", NAMED, class_in(), b.node_pool()),
+    valid("PG02", placement(), class_in(FROM_GROUP), b.node_pool()),
+    valid("PG02", placement(), in_group(), node_group(1, instanceTypes=["p5.48xlarge"])),
+    valid("PG02", placement("partition"), in_group(), node_group(3)),
+    valid("PG02", placement("spread"), in_group(), node_group(2, scalingConfig={"maxSize": 14}), edge=True),
+    valid("PG02", placement(), template([], None), node_group(3)),
+    invalid("PG02", NAMED, class_in(), b.node_pool({ZONE: ["us-east-1a", "us-east-1b"]}), says="ranks can't span zones"),
+    invalid("PG02", placement(), class_in(FROM_GROUP), b.node_pool({f"{REQUIREMENTS}/1": ANY_TYPE}), says="without a zone"),
+    invalid("PG02", NAMED, class_in(), b.node_pool({TYPES: ["p5.48xlarge", "p5e.48xlarge"]}), says="one instance type"),
+    invalid("PG02", NAMED, class_in(), b.node_pool({TYPES: ["t3.large"]}), says="is t3.large"),
+    invalid("PG02", placement(), in_group(), node_group(3), says="3 subnets"),
+    invalid("PG02", placement("spread"), in_group(), node_group(2, scalingConfig={"maxSize": 15}), says="at most 14", edge=True),
+    invalid(
+        "PG02",
+        placement(),
+        in_group(instanceMarketOptions={"spotOptions": {"instanceInterruptionBehavior": "stop"}}),
+        says="instanceInterruptionBehavior is stop",
+    ),
+    valid("PG03", in_group(), placement()),
+    valid("PG03", template([], None, instanceMarketOptions={"marketType": "capacity-block"})),
+    valid(
+        "PG03",
+        placement(),
+        reservation(placementGroupArn="arn"),
+        template([], None, TO_KEPT, placement={"groupName": "ranks"}, capacityReservationSpecification=TARGET),
+    ),
+    valid("PG03", NAMED, class_in(**TERM)),
+    valid("PG03", reservation(), class_in({"spec": ["ranks"]}), placement(), edge=True),
+    invalid("PG03", in_group(instanceMarketOptions={"marketType": "capacity-block"}), placement(), says="a place of its own"),
+    invalid(
+        "PG03",
+        template([], None, placement={"groupId": "pg-1"}, instanceMarketOptions={"marketType": "capacity-block"}),
+        says="a place of its own",
+    ),
+    invalid(
+        "PG03",
+        placement(),
+        reservation(),
+        template([], None, TO_KEPT, placement={"groupName": UNKNOWN}, capacityReservationSpecification=TARGET),
+        says="reservation kept was not made in",
+    ),
+    invalid("PG03", placement(), reservation(), class_in({"spec": ["ranks", "kept"]}, **TERM), says="reservation kept was not made in"),
+    invalid("PG03", NAMED, reservation(), class_in({"spec": ["kept"]}, **TERM), says="its placementGroupArn", edge=True),
+)
+
+
+def block(sources: dict[str, list[str]] | None = None, **changes: Any) -> Thing:
+    plain = {
+        "instanceType": "p5.48xlarge",
+        "instanceMarketOptions": {"marketType": "capacity-block"},
+        "capacityReservationSpecification": TARGET,
+    }
+    properties = {key: value for key, value in {**plain, **changes}.items() if value is not None}
+    return Thing(type=tokens.LAUNCH_TEMPLATE, name="template", properties=properties, sources=sources or {})
+
+
+def buyers(subnets: int = 1, sources: dict[str, list[str]] | None = None, **changes: Any) -> Thing:
+    return node_group(subnets, sources, **{"capacityType": "CAPACITY_BLOCK", "scalingConfig": {"maxSize": 4}, **changes})
+
+
+KINDS = f"{REQUIREMENTS}/2/values"
+OF_KEPT = {"capacityReservationSpecification": ["kept"]}
+
+
+def reserving(terms: Any) -> Thing:
+    return b.node_class({"spec/capacityReservationSelectorTerms": terms})
+
+
+BLOCK_POOL = b.node_pool(
+    {
+        REQUIREMENTS: [
+            *b.node_pool().properties["spec"]["template"]["spec"]["requirements"][:2],
+            {"key": "karpenter.k8s.aws/capacity-reservation-type", "operator": "In", "values": ["capacity-block"]},
+        ]
+    }
+)
+
+
+def job(seconds: Any = None, selector: dict[str, str] | None = None) -> Thing:
+    spec: dict[str, Any] = {"template": {"spec": {"nodeSelector": selector or P5, "containers": [{"name": "trainer"}]}}}
+    if seconds is not None:
+        spec["activeDeadlineSeconds"] = seconds
+    return Thing(type=tokens.JOB, name="pretrain", properties={"metadata": {"name": "pretrain"}, "spec": spec})
+
+
+def mpi(seconds: Any) -> Thing:
+    return b.mpi_job({"spec/runPolicy/activeDeadlineSeconds": seconds})
+
+
+def ending(hours: float) -> Thing:
+    moment = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=hours)
+    return reservation(endDate=moment.isoformat())
+
+
+RESERVING = Thing(
+    type=tokens.NODE_CLASS,
+    name="p5-class",
+    properties=reserving([{"id": UNKNOWN}]).properties,
+    sources={"spec": ["kept"]},
+)
+
+CAPACITY = (
+    valid("CR01", block(), buyers()),
+    valid("CR01", template([], "p5.48xlarge"), node_group(3, capacityType="ON_DEMAND")),
+    valid("CR01", block(OF_KEPT), reservation(), buyers(scalingConfig={"maxSize": 4}), edge=True),
+    valid(
+        "CR01",
+        block(OF_KEPT),
+        reservation(availabilityZone="us-east-1a"),
+        buyers(1, {"subnetIds": ["private"]}),
+        subnet(availabilityZone="us-east-1a"),
+    ),
+    valid("CR01", node_group(3, {"launchTemplate": []})),
+    invalid("CR01", block(), buyers(capacityType="ON_DEMAND"), says="capacityType is ON_DEMAND; allowed: CAPACITY_BLOCK"),
+    invalid("CR01", block(instanceMarketOptions=None), buyers(), says="marketType is unset"),
+    invalid("CR01", block(capacityReservationSpecification=None), buyers(), says="the id of the block's reservation"),
+    invalid("CR01", block(instanceType=None), buyers(), says="instanceType is unset"),
+    invalid("CR01", block(), buyers(instanceTypes=["p5.48xlarge"]), says="the launch template names the type"),
+    invalid("CR01", block(), buyers(2), says="one subnet, in the block's zone", edge=True),
+    invalid("CR01", block(OF_KEPT), reservation(), buyers(scalingConfig={"maxSize": 5}), says="at most 4", edge=True),
+    invalid(
+        "CR01",
+        block(OF_KEPT),
+        reservation(availabilityZone="us-east-1a"),
+        buyers(1, {"subnetIds": ["private"]}),
+        subnet(availabilityZone="us-east-1b"),
+        says="the zone of kept",
+    ),
+    valid("CR02", reserving([{"id": "cr-1"}]), b.node_pool()),
+    valid("CR02", b.node_class(), b.node_pool({KINDS: ["on-demand"]})),
+    valid("CR02", reserving([{"tags": {"team": "ml"}}]), b.node_pool({KINDS: ["reserved"]}), edge=True),
+    valid("CR02", reserving([{"id": "cr-1"}]), b.node_pool({f"{REQUIREMENTS}/2": ANY_TYPE}), edge=True),
+    valid("CR02", b.node_class(), b.cpu_pool()),
+    valid("CR02", reserving([{"instanceMatchCriteria": "open", "ownerID": "123456789012"}]), b.node_pool()),
+    invalid("CR02", reserving([{"id": "cr-1"}]), b.node_pool({KINDS: ["on-demand"]}), says="reserved too, because p5-class"),
+    invalid("CR02", reserving([{"tags": {"a": "b"}}]), b.node_pool({KINDS: ["spot", "on-demand"]}), says="which stay idle else"),
+    invalid("CR02", b.node_class(), b.node_pool({KINDS: ["reserved", "on-demand"]}), says="open ones are not found by themselves"),
+    invalid("CR02", reserving([]), b.node_pool(), says="is empty; allowed: the reservations of pool p5", edge=True),
+    invalid("CR02", reserving([{"id": "cr-1", "tags": {"a": "b"}}]), b.node_pool(), says="id beside tags"),
+    invalid("CR02", reserving([{"ownerID": "123456789012"}]), b.node_pool(), says="an id, tags or instanceMatchCriteria"),
+    valid("CR03", BLOCK_POOL, job(72000)),
+    valid("CR03", b.node_pool(), job()),
+    valid("CR03", BLOCK_POOL, job(selector={"pool": "cpu"})),
+    valid("CR03", BLOCK_POOL, mpi(3600)),
+    valid("CR03", BLOCK_POOL, RESERVING, ending(24), job(20 * 3600)),
+    valid("CR03", BLOCK_POOL, RESERVING, ending(24), job(23 * 3600), edge=True),
+    invalid("CR03", BLOCK_POOL, job(), says="activeDeadlineSeconds is unset"),
+    invalid("CR03", BLOCK_POOL, mpi(None), says="runPolicy.activeDeadlineSeconds is unset"),
+    invalid("CR03", BLOCK_POOL, RESERVING, ending(24), job(24 * 3600), says="activeDeadlineSeconds is 86400"),
+    invalid("CR03", BLOCK_POOL, RESERVING, ending(24), job(84300), says="40 minutes before the capacity block of p5 ends", edge=True),
+    invalid("CR03", BLOCK_POOL, RESERVING, ending(-1), job(60), says="at most 0"),
+)
+
+HOST_DEVICES = {"spec/volumes": [{"name": "ib", "hostPath": {"path": "/dev/infiniband"}}]}
+
+REQUESTS = (
+    valid("EFA06", pod(gpu=8, efa=4)),
+    valid("EFA06", pod({"node.kubernetes.io/instance-type": "p4d.24xlarge"}, gpu=8, efa=4), edge=True),
+    valid("EFA06", pod(gpu=8, efa=32, env={"FI_PROVIDER": "efa"})),
+    invalid("EFA06", pod({"node.kubernetes.io/instance-type": "p4d.24xlarge"}, gpu=8, efa=5), says="at most 4", edge=True),
+    invalid("EFA06", pod({"node.kubernetes.io/instance-type": "g6.12xlarge"}, {"FI_PROVIDER": "efa"}, gpu=4), says="FI_PROVIDER"),
+    invalid("EFA06", pod(gpu=8, efa=32, spec=HOST_DEVICES), says="hostPath.path is /dev/infiniband; allowed: no such volume"),
+    invalid("EFA06", pod({"node.kubernetes.io/instance-type": "g5.xlarge"}, gpu=1, efa=1), says="at most 0"),
+)
+
+CASES = (*REQUESTS, *INTERFACES, *FABRIC, *PLUGINS, *ENVIRONMENT, *PLACEMENT, *CAPACITY)

@@ -1,0 +1,218 @@
+"""Reserved capacity: capacity blocks, reservations that Karpenter uses, and jobs that end before their block."""
+
+import datetime
+from typing import Any
+
+from guardrails import clock
+from guardrails.efa import groups_with, pools_with
+from guardrails.facts import load
+from guardrails.links import targets
+from guardrails.node import Node
+from guardrails.placing import selects
+from guardrails.pool import CAPACITY_TYPE, allowed_values
+from guardrails.program import Program
+from guardrails.rule import Example, Report, Resource, StackRule
+from guardrails.template import pod_templates
+from guardrails.tokens import CAPACITY_BLOCK, CAPACITY_RESERVATION, JOB, LAUNCH_TEMPLATE, MPI_JOB, NODE_CLASS, NODE_GROUP, NODE_POOL, SUBNET
+
+_BLOCK = "capacity-block"
+_GROUP_BLOCK = "CAPACITY_BLOCK"
+_RESERVED = "reserved"
+_BLOCK_LABEL = "karpenter.k8s.aws/capacity-reservation-type"
+_DEADLINES = {JOB: ("spec", "activeDeadlineSeconds"), MPI_JOB: ("spec", "runPolicy", "activeDeadlineSeconds")}
+
+
+def _blocks(program: Program, report: Report) -> None:
+    for template in program.of(LAUNCH_TEMPLATE):
+        groups = list(groups_with(program, template))
+        with report.part():
+            wanted = template.at("instanceMarketOptions", "marketType").text() == _BLOCK
+            for group in groups:
+                with report.part():
+                    _block_group(program, template, group, wanted, report)
+    for group in program.of(NODE_GROUP):
+        with report.part():
+            if group.at("capacityType").text() == _GROUP_BLOCK and not group.at("launchTemplate").present:
+                report.refuse(group, group.at("launchTemplate"), allowed=f"one that names the reservation, with {_GROUP_BLOCK}")
+
+
+def _block_group(program: Program, template: Resource, group: Resource, wanted: bool, report: Report) -> None:
+    kind = group.at("capacityType")
+    if not wanted and kind.text() != _GROUP_BLOCK:
+        return
+    if kind.text() != _GROUP_BLOCK:
+        report.refuse(group, kind, allowed=f"{_GROUP_BLOCK}, because template {template.name} buys from a capacity block")
+    if not wanted:
+        market = template.at("instanceMarketOptions", "marketType")
+        report.refuse(template, market, allowed=f"{_BLOCK}, because group {group.name} is of {_GROUP_BLOCK}")
+    reservation = template.at("capacityReservationSpecification", "capacityReservationTarget", "capacityReservationId")
+    if not reservation.present:
+        report.refuse(template, reservation, allowed="the id of the block's reservation")
+    if not template.at("instanceType").present:
+        report.refuse(template, template.at("instanceType"), allowed="the block's instance type, here and not in the group")
+    types = group.at("instanceTypes")
+    if types.present and types.value != []:
+        report.refuse(group, types, allowed="unset: the launch template names the type")
+    _block_place(program, template, group, report)
+
+
+def _block_place(program: Program, template: Resource, group: Resource, report: Report) -> None:
+    place = group.at("subnetIds")
+    count = len(list(place.elements()))
+    if count != 1:
+        report.refuse(group, place, allowed="one subnet, in the block's zone", found=f"{count} subnets")
+    for block in targets(program, template, "capacityReservationSpecification", CAPACITY_RESERVATION, CAPACITY_BLOCK, place=Node([], "")):
+        most, size = group.at("scalingConfig", "maxSize"), block.at("instanceCount").integer()
+        if size is not None and (most.integer() or 0) > size:
+            report.refuse(group, most, allowed=f"at most {size}, the instances of {block.name}")
+        zone = block.at("availabilityZone")
+        for subnet in targets(program, group, "subnetIds", SUBNET):
+            own = subnet.at("availabilityZone")
+            if zone.present and own.present and zone.text() != own.text():
+                report.refuse(group, place, allowed=f"a subnet in {zone.text()}, the zone of {block.name}", found=f"in {own.text()}")
+
+
+def _reservations(program: Program, report: Report) -> None:
+    for node_class in program.of(NODE_CLASS):
+        with report.part():
+            place = node_class.at("spec", "capacityReservationSelectorTerms")
+            terms = list(place.elements())
+            for term in terms:
+                with report.part():
+                    _term(node_class, term, report)
+            for pool in pools_with(program, node_class):
+                with report.part():
+                    _pool(node_class, pool, place, bool(terms), report)
+
+
+def _term(node_class: Resource, term: Node, report: Report) -> None:
+    given = [key for key in ("id", "tags", "instanceMatchCriteria", "ownerID") if term.at(key).present]
+    if "id" in given and len(given) > 1:
+        report.refuse(node_class, term, allowed="an id alone", found=f"id beside {', '.join(given[1:])}")
+    elif not set(given) - {"ownerID"}:
+        report.refuse(node_class, term, allowed="an id, tags or instanceMatchCriteria", found="empty")
+
+
+def _pool(node_class: Resource, pool: Resource, terms: Node, any_terms: bool, report: Report) -> None:
+    kinds = allowed_values(pool, CAPACITY_TYPE)
+    if any_terms and kinds is not None and _RESERVED not in kinds:
+        place = pool.at("spec", "template", "spec", "requirements")
+        allowed = f"{_RESERVED} too, because {node_class.name} names reservations, which stay idle else"
+        report.refuse(pool, place, allowed=allowed, found=f"capacity type {', '.join(kinds)}")
+    elif not any_terms and kinds is not None and _RESERVED in kinds:
+        allowed = f"the reservations of pool {pool.name}, which asks for {_RESERVED}: open ones are not found by themselves"
+        report.refuse(node_class, terms, allowed=allowed, found="unset" if not terms.present else "empty")
+
+
+def _deadlines(program: Program, report: Report) -> None:
+    lead = datetime.timedelta(minutes=load("placement")["blockLeadMinutes"])
+    for pool in program.of(NODE_POOL):
+        with report.part():
+            if _BLOCK in (allowed_values(pool, _BLOCK_LABEL) or ()):
+                end = _end_of(program, pool)
+                for job in program.of(JOB, MPI_JOB):
+                    with report.part():
+                        _deadline(job, pool, end - lead if end else None, report)
+
+
+def _end_of(program: Program, pool: Resource) -> datetime.datetime | None:
+    """When the first reservation of the pool's class ends, where the program says so."""
+    ends: list[datetime.datetime] = []
+    for node_class in program.of(NODE_CLASS):
+        if any(each is pool for each in pools_with(program, node_class)):
+            for block in targets(program, node_class, "spec", CAPACITY_RESERVATION, CAPACITY_BLOCK, place=Node([], "spec")):
+                ends += [moment] if (moment := _moment(block.at("endDate").text())) else []
+    return min(ends, default=None)
+
+
+def _moment(text: str) -> datetime.datetime | None:
+    try:
+        moment = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+
+
+def _deadline(job: Resource, pool: Resource, latest: datetime.datetime | None, report: Report) -> None:
+    if not any(selects(template, pool) for template in pod_templates(job)):
+        return
+    place = job.at(*_DEADLINES[job.type])
+    seconds = place.integer()
+    if seconds is None:
+        allowed = f"a deadline 40 minutes before the capacity block of {pool.name} ends"
+        report.refuse(job, place, allowed=allowed)
+    elif latest is not None and clock.now() + datetime.timedelta(seconds=seconds) > latest:
+        left = max(0, int((latest - clock.now()).total_seconds()))
+        allowed = f"at most {left}, the seconds until 40 minutes before the capacity block of {pool.name} ends"
+        report.refuse(job, place, allowed=allowed)
+
+
+def _bought(kind: str) -> tuple[Example, ...]:
+    target = {"capacityReservationTarget": {"capacityReservationId": "cr-0123456789abcdef0"}}
+    template = {
+        "name": "block",
+        "instanceType": "p5.48xlarge",
+        "instanceMarketOptions": {"marketType": _BLOCK},
+        "capacityReservationSpecification": target,
+    }
+    group = {"capacityType": kind, "subnetIds": ["subnet-1"], "launchTemplate": {"name": "block", "version": "1"}}
+    return Example(LAUNCH_TEMPLATE, template, name="template"), Example(NODE_GROUP, group, name="group")
+
+
+def _reserved(*kinds: str, **requirement: Any) -> tuple[Example, ...]:
+    requirements = [{"key": CAPACITY_TYPE, "operator": "In", "values": list(kinds)}, *requirement.get("more", ())]
+    reference = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "p5"}
+    template = {"metadata": {"labels": {"pool": "p5"}}, "spec": {"nodeClassRef": reference, "requirements": requirements}}
+    terms = [{"id": "cr-0123456789abcdef0"}]
+    return (
+        Example(NODE_CLASS, {"metadata": {"name": "p5"}, "spec": {"capacityReservationSelectorTerms": terms}}, name="p5-class"),
+        Example(NODE_POOL, {"metadata": {"name": "p5"}, "spec": {"template": template}}, name="p5"),
+    )
+
+
+def _job(**spec: Any) -> Example:
+    template = {"spec": {"nodeSelector": {"pool": "p5"}, "containers": [{"name": "trainer"}]}}
+    return Example(JOB, {"metadata": {"name": "pretrain"}, "spec": {"template": template, **spec}}, name="pretrain")
+
+
+_OF_BLOCKS = {"more": [{"key": _BLOCK_LABEL, "operator": "In", "values": [_BLOCK]}]}
+
+RULES = (
+    StackRule(
+        id="CR01",
+        name="node-group-require-whole-capacity-block",
+        title="A node group on a capacity block says so in the group and in its launch template",
+        check=_blocks,
+        types=frozenset({LAUNCH_TEMPLATE, NODE_GROUP, CAPACITY_RESERVATION, CAPACITY_BLOCK, SUBNET}),
+        why="EKS refuses the group, or it waits for on-demand capacity beside a block that is paid for.",
+        fix="set capacityType CAPACITY_BLOCK on the group; marketType capacity-block, the reservation and the type on the template.",
+        source="EKS guide: capacity blocks with managed node groups; aws-parallelcluster CapacityBlockValidator",
+        valid=_bought(_GROUP_BLOCK),
+        invalid=_bought("ON_DEMAND"),
+    ),
+    StackRule(
+        id="CR02",
+        name="node-pool-require-reserved-type",
+        title="Reservations and the capacity type reserved go together",
+        check=_reservations,
+        types=frozenset({NODE_CLASS, NODE_POOL}),
+        why="nodes are bought on demand beside an idle reservation, or the pool never finds capacity.",
+        fix="allow reserved in the pool, and name the reservations in the EC2NodeClass.",
+        source="karpenter-provider-aws 1.14.1 tasks/odcrs",
+        valid=_reserved(_RESERVED, "on-demand"),
+        invalid=_reserved("on-demand"),
+    ),
+    StackRule(
+        id="CR03",
+        name="job-require-deadline-within-block",
+        title="A job on a capacity block ends before the block does",
+        check=_deadlines,
+        types=frozenset({NODE_POOL, NODE_CLASS, CAPACITY_RESERVATION, CAPACITY_BLOCK, JOB, MPI_JOB}),
+        mandatory=False,
+        why="EC2 ends the instances 30 minutes before the block, and Karpenter drains 10 minutes before that: the job dies mid-step.",
+        fix="set activeDeadlineSeconds to less than what is left of the block, minus 40 minutes.",
+        source="karpenter-provider-aws 1.14.1 tasks/odcrs",
+        valid=(*_reserved(_RESERVED, **_OF_BLOCKS), _job(activeDeadlineSeconds=72000)),
+        invalid=(*_reserved(_RESERVED, **_OF_BLOCKS), _job()),
+    ),
+)

@@ -1,0 +1,437 @@
+"""EFA: interfaces that the instance type has, traffic that is open to its own group, one zone, and a device plug-in."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from guardrails.chart import CHART_TYPES, Chart, charts
+from guardrails.facts import efa_interfaces, network_cards
+from guardrails.firewall import GROUP_TYPES, opens_itself
+from guardrails.links import targets
+from guardrails.lustre import flag
+from guardrails.node import Node
+from guardrails.placing import all_templates, pools_of, taints, tolerates
+from guardrails.pool import INSTANCE_TYPE, ZONE, accelerated_types, allowed_values
+from guardrails.program import Program
+from guardrails.rule import Example, Report, Resource, Rule, StackRule
+from guardrails.template import EFA, GPU, POD_TYPES, PodTemplate, pod_templates
+from guardrails.tokens import CLUSTER, DAEMON_SET, LAUNCH_TEMPLATE, LUSTRE, NODE_CLASS, NODE_GROUP, NODE_POOL, SECURITY_GROUP, SUBNET
+
+_EFA_INTERFACES = frozenset({"efa", "efa-only"})
+_EFA_WORD = re.compile(r"(?<![a-z0-9])efa(?![a-z0-9])", re.IGNORECASE)
+# A type with several EFA cards is bought for its fabric; one card comes with many types that never use it.
+_FABRIC_CARDS = 2
+_ADDRESS_KEYS = (
+    *("ipv4Addresses", "ipv4AddressCount", "ipv4PrefixCount", "ipv4Prefixes", "privateIpAddress"),
+    *("ipv6Addresses", "ipv6AddressCount", "ipv6PrefixCount", "ipv6Prefixes"),
+)
+_NEURON = "aws.amazon.com/neuron"
+_PLUGINS = {
+    GPU: re.compile(r"nvidia-device-plugin|k8s-device-plugin|gpu-operator"),
+    EFA: re.compile(r"efa-k8s-device-plugin"),
+    _NEURON: re.compile(r"neuron-device-plugin|neuron-helm-chart"),
+}
+_MOVING = re.compile(r"(^|:)(latest|main|master|stable)$")
+
+
+def interfaces(resource: Resource) -> Node:
+    """Where a launch template or an EC2NodeClass lists its network interfaces."""
+    return resource.at("spec", "networkInterfaces") if resource.type == NODE_CLASS else resource.at("networkInterfaces")
+
+
+def _kind(interface: Node) -> str:
+    return interface.at("interfaceType").text() or "interface"
+
+
+def _card(interface: Node) -> int:
+    return interface.at("networkCardIndex").integer() or 0
+
+
+def _device(interface: Node) -> int:
+    return interface.at("deviceIndex").integer() or 0
+
+
+def has_efa(resource: Resource) -> bool:
+    """Whether any of its interfaces is for EFA."""
+    return any(_kind(interface) in _EFA_INTERFACES for interface in interfaces(resource).elements())
+
+
+def pools_with(program: Program, node_class: Resource) -> Iterator[Resource]:
+    """The NodePools that use an EC2NodeClass."""
+    name = node_class.at("metadata", "name").text()
+    for pool in program.of(NODE_POOL):
+        if pool.at("spec", "template", "spec", "nodeClassRef", "name").text() == name:
+            yield pool
+
+
+def groups_with(program: Program, template: Resource) -> Iterator[Resource]:
+    """The managed node groups that use a launch template."""
+    for group in program.of(NODE_GROUP):
+        ids = {group.at("launchTemplate", key).raw for key in ("id", "name")}
+        own = {template.at(key).raw for key in ("id", "name")} - {None}
+        if (template.urn and template.urn in group.sources.get("launchTemplate", ())) or ids & own:
+            yield group
+
+
+def _types_of(program: Program, resource: Resource) -> list[str]:
+    """The instance types that start with these interfaces, as far as they are named."""
+    if resource.type == NODE_CLASS:
+        return [name for pool in pools_with(program, resource) for name in allowed_values(pool, INSTANCE_TYPE) or ()]
+    own = resource.at("instanceType").text()
+    named = [each.text() for group in groups_with(program, resource) for each in group.at("instanceTypes").elements()]
+    return [own, *named] if own else named
+
+
+def _counts(program: Program, report: Report) -> None:
+    for resource in program.of(LAUNCH_TEMPLATE, NODE_CLASS):
+        with report.part():
+            members = list(interfaces(resource).elements())
+            if any(_kind(member) in _EFA_INTERFACES for member in members):
+                for name in dict.fromkeys(_types_of(program, resource)):
+                    _count(resource, members, name, report)
+
+
+def _count(resource: Resource, members: list[Node], name: str, report: Report) -> None:
+    most = efa_interfaces().get(name)
+    if most is None:
+        return
+    count = sum(_kind(member) in _EFA_INTERFACES for member in members)
+    if count > most:
+        allowed = f"at most {most} on {name}" if most else f"none: {name} has no EFA"
+        report.refuse(resource, interfaces(resource), allowed=allowed, found=f"{count} EFA interfaces")
+        return
+    cards = network_cards(name)
+    for member in members:
+        if _card(member) >= cards:
+            report.refuse(resource, member.at("networkCardIndex"), allowed=f"0 to {cards - 1}: {name} has {cards} network cards")
+
+
+def _layout(resource: Resource, report: Report) -> None:
+    place = interfaces(resource)
+    members = list(place.elements())
+    if not any(_kind(member) in _EFA_INTERFACES for member in members):
+        return
+    seen: set[tuple[int, int]] = set()
+    efa_cards: set[int] = set()
+    for member in members:
+        card, device, kind = _card(member), _device(member), _kind(member)
+        if (card, device) in seen:
+            report.refuse(resource, member, allowed="one interface for each card and device", found=f"a second on {card}, {device}")
+        if kind in _EFA_INTERFACES and card in efa_cards:
+            report.refuse(resource, member, allowed="one EFA for each network card", found=f"a second EFA on card {card}")
+        seen.add((card, device))
+        efa_cards |= {card} if kind in _EFA_INTERFACES else set()
+        if (card, device) == (0, 0) and kind == "efa-only":
+            report.refuse(resource, member, allowed="interface (or efa) for the primary: it carries the node's address", found=kind)
+        if resource.type == NODE_CLASS and kind == "efa":
+            report.refuse(resource, member.at("interfaceType"), allowed="interface or efa-only in an EC2NodeClass")
+    if (0, 0) not in seen:
+        report.refuse(resource, place, allowed="a primary interface on card 0, device 0", found="without one")
+
+
+def _addresses(program: Program, report: Report) -> None:
+    for resource in program.of(LAUNCH_TEMPLATE, NODE_CLASS):
+        with report.part():
+            members = list(interfaces(resource).elements())
+            for member in members:
+                if _kind(member) == "efa-only":
+                    _no_address(resource, member, report)
+            if len(members) > 1:
+                _no_public(program, resource, members, report)
+
+
+def _no_address(resource: Resource, member: Node, report: Report) -> None:
+    for key in _ADDRESS_KEYS:
+        place = member.at(key)
+        if place.present and place.value not in ([], 0):
+            report.refuse(resource, place, allowed="unset on an efa-only interface, which has no address")
+
+
+def _no_public(program: Program, resource: Resource, members: list[Node], report: Report) -> None:
+    allowed = f"false, because the instance has {len(members)} interfaces"
+    if resource.type == NODE_CLASS:
+        places = [resource.at("spec", "associatePublicIPAddress")]
+        subnets = targets(program, resource, "spec", SUBNET, place=Node([], "spec"))
+    else:
+        places = [member.at("associatePublicIpAddress") for member in members]
+        subnets = targets(program, resource, "networkInterfaces", SUBNET, place=Node([], "networkInterfaces"))
+        subnets += [each for group in groups_with(program, resource) for each in targets(program, group, "subnetIds", SUBNET)]
+    for place in places:
+        if flag(place) is True:
+            report.refuse(resource, place, allowed=allowed)
+    for subnet in subnets:
+        if flag(subnet.at("mapPublicIpOnLaunch")) is True:
+            found = f"in subnet {subnet.name}, which gives public addresses"
+            report.refuse(resource, interfaces(resource), allowed=f"private subnets, with {len(members)} interfaces", found=found)
+
+
+def _self_rules(program: Program, report: Report) -> None:
+    used: set[str] = set()
+    with report.part():
+        used = _groups_in_use(program)
+    for group in program.of(SECURITY_GROUP):
+        with report.part():
+            if group.urn in used or _is_named_for_efa(group):
+                _require_both_directions(program, group, report)
+    for node_class in program.of(NODE_CLASS):
+        with report.part():
+            if has_efa(node_class):
+                _any_group(program, node_class, report)
+
+
+def _require_both_directions(program: Program, group: Resource, report: Report) -> None:
+    for direction in ("ingress", "egress"):
+        if not opens_itself(program, group, direction):
+            allowed = f"an {direction} rule of all protocols (-1) from and to the group itself"
+            report.refuse(group, group.at(direction), allowed=allowed, found="without one")
+
+
+def _any_group(program: Program, node_class: Resource, report: Report) -> None:
+    """Nodes of a class carry all its groups; one of them has to be open to itself. EKS makes its own group so."""
+    if any(cluster.urn in node_class.sources.get("spec", ()) for cluster in program.of(CLUSTER)):
+        return
+    groups = targets(program, node_class, "spec", SECURITY_GROUP, place=Node([], "spec"))
+    if not groups or any(_is_named_for_efa(group) for group in groups):
+        return
+    if not any(all(opens_itself(program, group, way) for way in ("ingress", "egress")) for group in groups):
+        _require_both_directions(program, groups[0], report)
+
+
+def _is_named_for_efa(group: Resource) -> bool:
+    description, tag = group.at("description"), group.at("tags", "Name")
+    texts = [group.name, *(place.text() for place in (description, tag) if place.known)]
+    return any(_EFA_WORD.search(text) for text in texts)
+
+
+def _groups_in_use(program: Program) -> set[str]:
+    urns: set[str] = set()
+    for template in program.of(LAUNCH_TEMPLATE):
+        if has_efa(template):
+            for key in ("networkInterfaces", "vpcSecurityGroupIds"):
+                urns.update(template.sources.get(key, ()))
+    for lustre in program.of(LUSTRE):
+        if flag(lustre.at("efaEnabled")) is True:
+            urns.update(lustre.sources.get("securityGroupIds", ()))
+    return urns
+
+
+def _one_zone(program: Program, report: Report) -> None:
+    for pool in program.of(NODE_POOL):
+        with report.part():
+            _pool_in_one_zone(program, pool, report)
+    for template in program.of(LAUNCH_TEMPLATE):
+        with report.part():
+            if has_efa(template):
+                for group in groups_with(program, template):
+                    _group_in_one_subnet(group, report)
+
+
+def _pool_in_one_zone(program: Program, pool: Resource, report: Report) -> None:
+    fabric = any(instance.efa >= _FABRIC_CARDS for instance in accelerated_types(pool))
+    if not fabric and not any(has_efa(each) and pool in list(pools_with(program, each)) for each in program.of(NODE_CLASS)):
+        return
+    zones = allowed_values(pool, ZONE)
+    if zones is None or len(zones) != 1:
+        place = pool.at("spec", "template", "spec", "requirements")
+        found = "without a zone" if zones is None else f"zones {', '.join(zones) or 'none'}"
+        report.refuse(pool, place, allowed=f"{ZONE} In exactly one zone, because the pool uses EFA", found=found)
+
+
+def _group_in_one_subnet(group: Resource, report: Report) -> None:
+    place = group.at("subnetIds")
+    count = len(list(place.elements()))
+    if count != 1:
+        report.refuse(group, place, allowed="one subnet, because the launch template uses EFA", found=f"{count} subnets")
+
+
+def _plugins(program: Program, report: Report) -> None:
+    # A program of jobs alone says nothing of what runs in the cluster.
+    if not program.has({NODE_POOL, NODE_GROUP, CLUSTER}):
+        return
+    for resource, template in all_templates(program):
+        for device in _PLUGINS:
+            with report.part():
+                if template.requested(device) and resource.type != DAEMON_SET:
+                    _served(program, resource, template, device, report)
+    for device in _PLUGINS:
+        for plugin, template in _daemons(program, device):
+            with report.part():
+                _reaches(program, plugin, template, device, report)
+        for chart in _plugin_charts(program, device):
+            with report.part():
+                _pinned(chart, report)
+
+
+def _served(program: Program, resource: Resource, template: PodTemplate, device: str, report: Report) -> None:
+    pools = pools_of(program, template)
+    if device == EFA and pools and not any(_offers_efa(pool) for pool in pools):
+        names = ", ".join(pool.name for pool in pools)
+        found = f"{template.requested(EFA)} {EFA} in pods that go to {names}"
+        report.refuse(resource, template.spec.at("containers"), allowed=f"no {EFA}: no type of {names} has EFA", found=found)
+        return
+    if any(True for _ in _daemons(program, device)) or any(True for _ in _plugin_charts(program, device)):
+        return
+    allowed = f"a device plug-in of {device} in the program (a DaemonSet or a pinned chart)"
+    report.refuse(resource, template.spec.at("containers"), allowed=allowed, found=f"asking for {device}, which nothing offers")
+
+
+def _offers_efa(pool: Resource) -> bool:
+    """Whether any type of the pool may have EFA; True where the types are not named."""
+    named = allowed_values(pool, INSTANCE_TYPE)
+    return named is None or any(efa_interfaces().get(name, 1) for name in named)
+
+
+def _daemons(program: Program, device: str) -> Iterator[tuple[Resource, PodTemplate]]:
+    for resource in program.of(DAEMON_SET):
+        for template in pod_templates(resource):
+            if any(_PLUGINS[device].search(container.at("image").text()) for container in template.containers()):
+                yield resource, template
+
+
+def _plugin_charts(program: Program, device: str) -> Iterator[Chart]:
+    for chart in charts(program):
+        if _PLUGINS[device].search(chart.name):
+            yield chart
+
+
+def _reaches(program: Program, plugin: Resource, template: PodTemplate, device: str, report: Report) -> None:
+    for container in template.containers():
+        image = container.at("image")
+        if _PLUGINS[device].search(image.text()) and (_MOVING.search(image.text()) or ":" not in image.text().rpartition("/")[2]):
+            report.refuse(plugin, image, allowed="a pinned release of the plug-in")
+    if device == EFA:
+        mounted = [mount.at("mountPath").text() for each in template.containers() for mount in each.at("volumeMounts").elements()]
+        if not any(path.startswith("/dev/infiniband") for path in mounted):
+            place = template.spec.at("containers")
+            report.refuse(plugin, place, allowed="/dev/infiniband of the node, or it finds no device", found="without it")
+    for pool in program.of(NODE_POOL):
+        if device in _offered(pool):
+            missing = [taint for taint in taints(pool) if not tolerates(template, taint)]
+            for taint in missing[:1]:
+                allowed = f"a toleration of {taint.at('key').text()}, the taint of {pool.name}, whose devices nobody offers else"
+                report.refuse(plugin, template.spec.at("tolerations"), allowed=allowed, found="without one")
+
+
+def _offered(pool: Resource) -> set[str]:
+    """The devices that nodes of the pool have, as far as its types say."""
+    found: set[str] = set()
+    for instance in accelerated_types(pool):
+        found.add(_NEURON if instance.accelerator.lower().startswith(("trainium", "inferentia")) else GPU)
+        found |= {EFA} if instance.efa else set()
+    return found
+
+
+def _pinned(chart: Chart, report: Report) -> None:
+    release = chart.version
+    if not release.present or _MOVING.search(release.text()) or not re.search(r"[0-9]", release.text()):
+        report.refuse(chart.resource, release, allowed="a pinned version of the chart")
+
+
+def _nics(count: int, kind: str = "efa-only") -> list[dict[str, Any]]:
+    first = {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"}
+    return [first, *({"networkCardIndex": card, "deviceIndex": 1, "interfaceType": kind} for card in range(count))]
+
+
+def _template(name: str, members: list[dict[str, Any]], **more: Any) -> tuple[Example, ...]:
+    return (Example(LAUNCH_TEMPLATE, {"instanceType": name, "networkInterfaces": members, **more}, name="template"),)
+
+
+_ITSELF = {"protocol": "-1", "fromPort": 0, "toPort": 0, "self": True}
+_ANYWHERE = {"protocol": "-1", "fromPort": 0, "toPort": 0, "cidrBlocks": ["0.0.0.0/0"]}
+
+
+def _group(*egress: dict[str, Any]) -> tuple[Example, ...]:
+    return (Example(SECURITY_GROUP, {"description": "EFA traffic", "ingress": [_ITSELF], "egress": list(egress)}, name="efa"),)
+
+
+def _pool(*zones: str) -> Example:
+    requirements = [
+        {"key": INSTANCE_TYPE, "operator": "In", "values": ["p5.48xlarge"]},
+        {"key": ZONE, "operator": "In", "values": list(zones)},
+    ]
+    return Example(NODE_POOL, {"metadata": {"name": "p5"}, "spec": {"template": {"spec": {"requirements": requirements}}}}, name="p5")
+
+
+def _plugin(*paths: str) -> Example:
+    container = {
+        "name": "efa",
+        "image": "registry.example/eks/aws-efa-k8s-device-plugin:v0.5.20",
+        "volumeMounts": [{"name": "devices", "mountPath": path} for path in paths],
+    }
+    return Example(DAEMON_SET, {"metadata": {"name": "efa"}, "spec": {"template": {"spec": {"containers": [container]}}}}, name="efa")
+
+
+RULES = (
+    StackRule(
+        id="EFA01",
+        name="interfaces-limit-efa-count",
+        title="An instance gets as many EFA interfaces as its type has",
+        check=_counts,
+        types=frozenset({LAUNCH_TEMPLATE, NODE_CLASS, NODE_POOL, NODE_GROUP}),
+        why="EC2 refuses the launch: the node group ends in CREATE_FAILED, or Karpenter launches nothing and pods stay Pending.",
+        fix="list one EFA interface for each card that the type has, and no more.",
+        source="Karpenter 1.14.1 instance-type reference and VPC limits",
+        valid=_template("p5en.48xlarge", _nics(16)),
+        invalid=_template("p5en.48xlarge", _nics(32)),
+    ),
+    Rule(
+        id="EFA02",
+        name="interfaces-require-efa-layout",
+        title="EFA interfaces stand one to a card, beside a primary that has an address",
+        types=frozenset({LAUNCH_TEMPLATE, NODE_CLASS}),
+        check=_layout,
+        why="EC2 refuses the launch, or the API server refuses the EC2NodeClass.",
+        fix="put an interface on card 0, device 0, and one efa-only interface on device 1 of each card.",
+        source="EC2 guide: EFA interfaces; karpenter-provider-aws 1.14.1 ec2nodeclass.go",
+        valid=_template("p5.48xlarge", _nics(2)),
+        invalid=_template("p5.48xlarge", [{"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "efa-only"}]),
+    ),
+    StackRule(
+        id="EFA03",
+        name="interfaces-disallow-public-address",
+        title="An instance with several interfaces has no public address, and efa-only ones have none at all",
+        check=_addresses,
+        types=frozenset({LAUNCH_TEMPLATE, NODE_CLASS, NODE_GROUP, SUBNET}),
+        why="EC2 refuses the launch with InvalidParameterCombination.",
+        fix="use private subnets, leave associatePublicIpAddress unset, and give efa-only interfaces no addresses or prefixes.",
+        source="botocore 1.44.8 ec2 model; karpenter-provider-aws designs/efa-for-static-capacity",
+        valid=_template("p5.48xlarge", _nics(2)),
+        invalid=_template("p5.48xlarge", [{**_nics(2)[0], "associatePublicIpAddress": "true"}, *_nics(2)[1:]]),
+    ),
+    StackRule(
+        id="EFA04",
+        name="security-group-require-efa-self-rules",
+        title="An EFA security group is open to itself in both directions",
+        check=_self_rules,
+        types=frozenset({*GROUP_TYPES, LAUNCH_TEMPLATE, NODE_CLASS, LUSTRE, CLUSTER}),
+        why="EFA drops the traffic: initialisation fails, or NCCL falls back to TCP without a word; 0.0.0.0/0 is no self rule.",
+        fix="add an ingress and an egress rule of protocol -1 whose peer is the group itself.",
+        source="EC2 guide: EFA, prepare a security group; awslabs/awsome-distributed-ai#546",
+        valid=_group(_ITSELF, _ANYWHERE),
+        invalid=_group(_ANYWHERE),
+    ),
+    StackRule(
+        id="EFA05",
+        name="node-pool-require-one-efa-zone",
+        title="A pool that uses EFA stays in one zone",
+        check=_one_zone,
+        types=frozenset({NODE_POOL, NODE_CLASS, LAUNCH_TEMPLATE, NODE_GROUP}),
+        why="EFA traffic does not leave its zone, so ranks in two zones can't reach each other, or train over TCP.",
+        fix="pin the pool to one zone (or the node group to one subnet), the one of its placement group and Lustre.",
+        source="EC2 guide: EFA limitations; aws-parallelcluster EfaMultiAzValidator",
+        valid=(_pool("us-east-1a"),),
+        invalid=(_pool("us-east-1a", "us-east-1b"),),
+    ),
+    StackRule(
+        id="EFA07",
+        name="device-plugin-require-pinned-match",
+        title="A device that pods ask for is offered by a pinned plug-in that runs on the pool",
+        check=_plugins,
+        types=POD_TYPES | CHART_TYPES | {NODE_POOL, NODE_GROUP, CLUSTER},
+        why="pods stay Pending for ever, and no error names the cause; without /dev/infiniband the plug-in offers nothing.",
+        fix="install the plug-in at a pinned release, with tolerations of the pool's taints, and ask only for devices the pool has.",
+        source="eks-charts aws-efa-k8s-device-plugin 0.5.30; EKS guide: device plug-ins",
+        valid=(_pool("us-east-1a"), _plugin("/dev/infiniband")),
+        invalid=(_pool("us-east-1a"), _plugin("/var/lib/kubelet/device-plugins")),
+    ),
+)

@@ -1,0 +1,152 @@
+"""Environment variables of pods: what overrides the tuning of the EFA plug-in, and interfaces that are not there."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from guardrails.node import Node
+from guardrails.rule import Example, Report, Resource, Rule
+from guardrails.template import GPU, POD_TYPES, PodTemplate, pod_templates
+from guardrails.tokens import CONFIG_MAP
+
+_FORCED = frozenset(
+    {
+        *("NCCL_IB_DISABLE", "NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_CHANNELS", "NCCL_MIN_NCHANNELS", "NCCL_BUFFSIZE"),
+        *("NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD", "FI_EFA_USE_DEVICE_RDMA", "FI_EFA_FORK_SAFE"),
+    }
+)
+_VERBS = "RDMAV_"
+_ASSIGNED = re.compile(r"(?<![A-Za-z0-9_$])([A-Z][A-Z0-9_]{3,40})=([^\s;&|\"']*)")
+_SOCKETS = "NCCL_SOCKET_IFNAME"
+_IDENTITY_LINK = "pod-id-link0"
+# The VPC CNI names a pod's interfaces so; a node's own are ens5, enp39s0 and the like.
+_POD_INTERFACES = re.compile(r"(eth[0-9]*|lo)")
+_NODE_INTERFACES = re.compile(r"(en[a-z0-9]*|lo)")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One variable that a container gets, or that a script sets."""
+
+    name: str
+    value: Node
+    """Its value, or the place that sets it."""
+    text: str
+    """The value as text; empty where it is not literal."""
+
+
+def variables(container: Node) -> Iterator[Variable]:
+    """The variables of a container: of `env`, and assignments in its command line."""
+    for entry in container.at("env").elements():
+        value = entry.at("value")
+        yield Variable(entry.at("name").text(), value if value.present else entry, value.text())
+    for word in (*container.at("command").elements(), *container.at("args").elements()):
+        yield from assigned(word)
+
+
+def assigned(place: Node) -> Iterator[Variable]:
+    """The assignments in a text: export X=1, mpirun -x X=1, env X=1."""
+    for matched in _ASSIGNED.finditer(place.text()):
+        yield Variable(matched[1], place, matched[2])
+
+
+def _forced(resource: Resource, report: Report) -> None:
+    if resource.type == CONFIG_MAP:
+        for _, text in resource.at("data").entries():
+            with report.part():
+                for variable in assigned(text) if isinstance(text.value, str) else ():
+                    _judge(resource, variable, report)
+        return
+    for template in pod_templates(resource):
+        for container in template.all_containers():
+            with report.part():
+                for variable in variables(container):
+                    _judge(resource, variable, report)
+
+
+def _judge(resource: Resource, variable: Variable, report: Report) -> None:
+    found = f"{variable.name}={variable.text}"
+    if variable.name.startswith(_VERBS):
+        report.refuse(resource, variable.value, allowed=f"no {_VERBS}* at all: libfabric decides by kernel and provider", found=found)
+    elif variable.name in _FORCED:
+        report.advise(resource, variable.value, allowed="unset: the EFA plug-in of NCCL chooses it by instance type", found=found)
+
+
+def _interfaces(resource: Resource, report: Report) -> None:
+    for template in pod_templates(resource):
+        host = template.spec.at("hostNetwork")
+        for container in template.all_containers():
+            with report.part():
+                _sockets(resource, container, host.value is True, report)
+            with report.part():
+                _visible(resource, template, container, report)
+
+
+def _sockets(resource: Resource, container: Node, host: bool, report: Report) -> None:
+    for variable in variables(container):
+        if variable.name != _SOCKETS or not variable.text:
+            continue
+        text = variable.text
+        if text.startswith("^"):
+            _excluded(resource, variable, text.removeprefix("^").removeprefix("="), report)
+            continue
+        known, words = (_NODE_INTERFACES, "ens* or enp*") if host else (_POD_INTERFACES, "eth0")
+        for name in text.removeprefix("=").split(","):
+            if not known.fullmatch(name):
+                network = "the node's network" if host else "a pod's network of the VPC CNI"
+                report.refuse(resource, variable.value, allowed=f"unset, or {words}: no other is in {network}", found=f"{_SOCKETS}={text}")
+                break
+
+
+def _excluded(resource: Resource, variable: Variable, names: str, report: Report) -> None:
+    """NCCL otherwise takes the link that EKS Pod Identity adds to a pod, and is refused there."""
+    if not any(_IDENTITY_LINK.startswith(name) for name in names.split(",") if name):
+        report.refuse(resource, variable.value, allowed=f"a list with {_IDENTITY_LINK}, else NCCL takes it", found=f"{_SOCKETS}=^{names}")
+
+
+def _visible(resource: Resource, template: PodTemplate, container: Node, report: Report) -> None:
+    for variable in variables(container):
+        found = f"{variable.name}={variable.text}"
+        if variable.name == "NVIDIA_VISIBLE_DEVICES" and variable.text == "all":
+            report.refuse(resource, variable.value, allowed="unset: the device plug-in sets it to the pod's own devices", found=found)
+        elif variable.name == "CUDA_VISIBLE_DEVICES" and variable.value.path.endswith("value") and template.requested(GPU):
+            report.refuse(resource, variable.value, allowed="unset: the container has its own devices only, from 0 on", found=found)
+
+
+def _pod(**variables_: str) -> tuple[Example, ...]:
+    container = {
+        "name": "trainer",
+        "image": "registry.example/trainer:1",
+        "env": [{"name": name, "value": value} for name, value in variables_.items()],
+        "resources": {"limits": {GPU: 8}},
+    }
+    return (Example("kubernetes:core/v1:Pod", {"metadata": {"name": "trainer"}, "spec": {"containers": [container]}}, name="trainer"),)
+
+
+RULES = (
+    Rule(
+        id="ENV01",
+        name="environment-disallow-forced-tuning",
+        title="Nothing overrides what the EFA plug-in of NCCL tunes itself",
+        types=POD_TYPES | {CONFIG_MAP},
+        check=_forced,
+        why="settings copied from another type or release make collectives slow without an error; RDMAV_FORK_SAFE breaks on new kernels.",
+        fix="remove the variable; NCCL_DEBUG=WARN is fine.",
+        source="aws-ofi-nccl 1.21.1 doc/efa-env-var",
+        valid=_pod(NCCL_DEBUG="WARN"),
+        invalid=_pod(RDMAV_FORK_SAFE="1"),
+    ),
+    Rule(
+        id="ENV02",
+        name="environment-require-own-devices",
+        title="NCCL's interfaces are there, and a container sees its own devices only",
+        types=POD_TYPES,
+        check=_interfaces,
+        mandatory=False,
+        why="NCCL finds no interface, or one that refuses it; with NVIDIA_VISIBLE_DEVICES=all two jobs share devices unknowingly.",
+        fix="leave the variables unset, or exclude lo, docker and pod-id-link0.",
+        source="aws-ofi-nccl 1.21.1 doc/efa-env-var; aws-samples/aws-do-eks#54",
+        valid=_pod(NCCL_SOCKET_IFNAME="eth0"),
+        invalid=_pod(NVIDIA_VISIBLE_DEVICES="all"),
+    ),
+)

@@ -1,0 +1,206 @@
+"""Placement groups: what EC2 accepts, and what fits into one."""
+
+from typing import Any
+
+from guardrails.efa import groups_with, pools_with
+from guardrails.facts import load
+from guardrails.links import demand, targets
+from guardrails.node import Node, Unknown
+from guardrails.pool import INSTANCE_TYPE, ZONE, allowed_values
+from guardrails.program import Program
+from guardrails.rule import Example, Report, Resource, Rule, StackRule
+from guardrails.tokens import CAPACITY_RESERVATION, LAUNCH_TEMPLATE, NODE_CLASS, NODE_GROUP, NODE_POOL, PLACEMENT_GROUP
+
+_BLOCK = "capacity-block"
+_STOPPING = frozenset({"stop", "hibernate"})
+
+
+def _strategy(resource: Resource, report: Report) -> None:
+    facts = load("placement")
+    strategy, count, level = resource.at("strategy"), resource.at("partitionCount"), resource.at("spreadLevel")
+    with report.part():
+        if strategy.text() not in facts["strategies"]:
+            report.refuse(resource, strategy, allowed=", ".join(facts["strategies"]))
+    with report.part():
+        number = count.integer()
+        if count.present and strategy.text() != "partition":
+            report.refuse(resource, count, allowed=f"unset, because strategy is {strategy.text() or 'unset'}")
+        elif count.present and (number is None or not 1 <= number <= facts["partitionsMost"]):
+            report.refuse(resource, count, allowed=f"1 to {facts['partitionsMost']}")
+    with report.part():
+        if level.present and level.text() != "rack":
+            report.refuse(resource, level, allowed="rack: host is for groups on Outposts")
+        elif level.present and strategy.text() != "spread":
+            report.refuse(resource, level, allowed=f"unset, because strategy is {strategy.text()}")
+
+
+def _members(program: Program, report: Report) -> None:
+    for resource in program.of(PLACEMENT_GROUP):
+        for node_class in program.of(NODE_CLASS):
+            with report.part():
+                if _names(program, node_class, "spec", node_class.at("spec", "placementGroupSelector"), resource):
+                    for pool in pools_with(program, node_class):
+                        _pool(resource, pool, report)
+        for template in program.of(LAUNCH_TEMPLATE):
+            with report.part():
+                if _names(program, template, "placement", template.at("placement"), resource):
+                    _template(program, resource, template, report)
+
+
+def _names(program: Program, user: Resource, key: str, place: Node, group: Resource) -> bool:
+    """Whether a selector names the group: by where its values come from, or by a literal name."""
+    if not place.present:
+        return False
+    if any(each is group for each in targets(program, user, key, PLACEMENT_GROUP, place=Node([], key))):
+        return True
+    own = {group.at("name").raw, group.at("id").raw, group.at("placementGroupId").raw} - {None}
+    literal = [place.at(name).value for name in ("name", "groupName", "id", "groupId") if place.at(name).present]
+    if any(isinstance(value, Unknown) for value in own):
+        demand(group.at("name"))
+    return any(value in own for value in literal)
+
+
+def _pool(group: Resource, pool: Resource, report: Report) -> None:
+    if group.at("strategy").text() != "cluster":
+        return
+    place = pool.at("spec", "template", "spec", "requirements")
+    zones, types = allowed_values(pool, ZONE), allowed_values(pool, INSTANCE_TYPE)
+    if zones is None or len(zones) != 1:
+        found = "without a zone" if zones is None else f"zones {', '.join(zones) or 'none'}"
+        report.refuse(pool, place, allowed=f"{ZONE} In one zone: cluster placement group {group.name} can't span zones", found=found)
+    for name in types or ():
+        _fits(pool, place, group, name, report)
+    if types is None or len(types) > 1:
+        found = f"types {', '.join(types)}" if types else "without an instance type"
+        report.advise(
+            pool, place, allowed=f"one instance type in cluster placement group {group.name}: capacity is rarer else", found=found
+        )
+
+
+def _fits(resource: Resource, place: Node, group: Resource, name: str, report: Report) -> None:
+    if name.partition(".")[0] in load("placement")["notInClusters"]:
+        report.refuse(resource, place, allowed=f"a type that cluster placement group {group.name} takes", found=name)
+
+
+def _template(program: Program, group: Resource, template: Resource, report: Report) -> None:
+    behavior = template.at("instanceMarketOptions", "spotOptions", "instanceInterruptionBehavior")
+    if behavior.text() in _STOPPING:
+        report.refuse(template, behavior, allowed=f"terminate, because the instance is in placement group {group.name}")
+    strategy = group.at("strategy").text()
+    for nodes in groups_with(program, template):
+        with report.part():
+            if strategy == "cluster":
+                _node_group(group, template, nodes, report)
+            elif strategy == "spread":
+                _spread(group, nodes, report)
+
+
+def _node_group(group: Resource, template: Resource, nodes: Resource, report: Report) -> None:
+    subnets = list(nodes.at("subnetIds").elements())
+    if len(subnets) != 1:
+        allowed = f"one subnet: cluster placement group {group.name} can't span zones"
+        report.refuse(nodes, nodes.at("subnetIds"), allowed=allowed, found=f"{len(subnets)} subnets")
+    place = nodes.at("instanceTypes")
+    types = [each.text() for each in place.elements()] or [template.at("instanceType").text()]
+    for name in types:
+        _fits(nodes, place, group, name, report)
+    if len(types) > 1:
+        report.advise(nodes, place, allowed=f"one instance type in cluster placement group {group.name}: capacity is rarer else")
+
+
+def _spread(group: Resource, nodes: Resource, report: Report) -> None:
+    place = nodes.at("scalingConfig", "maxSize")
+    most = load("placement")["spreadMost"] * len(list(nodes.at("subnetIds").elements()))
+    if (place.integer() or 0) > most:
+        allowed = f"at most {most}: spread placement group {group.name} takes {load('placement')['spreadMost']} instances in each zone"
+        report.refuse(nodes, place, allowed=allowed)
+
+
+def _with_reservation(program: Program, report: Report) -> None:
+    for template in program.of(LAUNCH_TEMPLATE):
+        with report.part():
+            _template_reservation(program, template, report)
+    for node_class in program.of(NODE_CLASS):
+        with report.part():
+            selector, terms = node_class.at("spec", "placementGroupSelector"), node_class.at("spec", "capacityReservationSelectorTerms")
+            if selector.present and list(terms.elements()):
+                _same_group(program, node_class, "spec", selector, report)
+
+
+def _template_reservation(program: Program, template: Resource, report: Report) -> None:
+    place = template.at("placement")
+    if not (place.at("groupName").present or place.at("groupId").present):
+        return
+    if template.at("instanceMarketOptions", "marketType").text() == _BLOCK:
+        report.refuse(template, place, allowed="unset: a capacity block has a place of its own", found="a placement group")
+    elif template.at("capacityReservationSpecification", "capacityReservationTarget").present:
+        _same_group(program, template, "capacityReservationSpecification", place, report)
+
+
+def _same_group(program: Program, user: Resource, key: str, place: Node, report: Report) -> None:
+    for reservation in targets(program, user, key, CAPACITY_RESERVATION, place=Node([], key)):
+        if not reservation.at("placementGroupArn").present:
+            found = f"a placement group that reservation {reservation.name} was not made in"
+            report.refuse(user, place, allowed="a group that the reservation is made in (its placementGroupArn), or none", found=found)
+
+
+def _group(**properties: Any) -> Example:
+    return Example(PLACEMENT_GROUP, properties, name="group")
+
+
+def _user(*zones: str) -> tuple[Example, ...]:
+    requirements = [
+        {"key": INSTANCE_TYPE, "operator": "In", "values": ["p5.48xlarge"]},
+        {"key": ZONE, "operator": "In", "values": list(zones)},
+    ]
+    reference = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "p5"}
+    spec = {"template": {"spec": {"nodeClassRef": reference, "requirements": requirements}}}
+    return (
+        Example(NODE_CLASS, {"metadata": {"name": "p5"}, "spec": {"placementGroupSelector": {"name": "ranks"}}}, name="p5-class"),
+        Example(NODE_POOL, {"metadata": {"name": "p5"}, "spec": spec}, name="p5"),
+    )
+
+
+def _block(**placement: Any) -> Example:
+    return Example(LAUNCH_TEMPLATE, {"instanceMarketOptions": {"marketType": _BLOCK}, **placement}, name="template")
+
+
+RULES = (
+    Rule(
+        id="PG01",
+        name="placement-group-require-valid-strategy",
+        title="A placement group has a strategy, and only what goes with it",
+        types=frozenset({PLACEMENT_GROUP}),
+        check=_strategy,
+        why="EC2 refuses the group after the rest is made.",
+        fix="use strategy cluster for training, without partitionCount and spreadLevel.",
+        source="botocore 1.44.8 ec2 model, CreatePlacementGroup; EC2 guide: placement group limitations",
+        valid=(_group(strategy="cluster"),),
+        invalid=(_group(strategy="cluster", partitionCount=3),),
+    ),
+    StackRule(
+        id="PG02",
+        name="placement-group-require-fitting-nodes",
+        title="What starts in a placement group fits: one zone, one type that it takes, no more than it holds",
+        check=_members,
+        types=frozenset({PLACEMENT_GROUP, NODE_CLASS, NODE_POOL, LAUNCH_TEMPLATE, NODE_GROUP}),
+        why="the first nodes pin the group to their zone, and every later launch elsewhere fails for lack of capacity.",
+        fix="pin the pool to one zone and one type (the node group to one subnet).",
+        source="EC2 guide: placement group limitations; pulumi/pulumi-eks#1593",
+        valid=(_group(strategy="cluster", name="ranks"), *_user("us-east-1a")),
+        invalid=(_group(strategy="cluster", name="ranks"), *_user("us-east-1a", "us-east-1b")),
+    ),
+    StackRule(
+        id="PG03",
+        name="placement-group-disallow-foreign-reservation",
+        title="Reserved capacity is used where it was reserved",
+        check=_with_reservation,
+        types=frozenset({LAUNCH_TEMPLATE, NODE_CLASS, CAPACITY_RESERVATION}),
+        mandatory=False,
+        why="launches fail for lack of capacity though reserved capacity is free: it is not in the group.",
+        fix="make the reservation in the group (placementGroupArn), or leave the group out.",
+        source="aws-parallelcluster PlacementGroupCapacityReservationValidator",
+        valid=(_block(),),
+        invalid=(_block(placement={"groupName": "ranks"}),),
+    ),
+)
