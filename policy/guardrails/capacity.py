@@ -196,6 +196,7 @@ RULES = (
         title="Reservations and the capacity type reserved go together",
         check=_reservations,
         types=frozenset({NODE_CLASS, NODE_POOL}),
+        early=True,
         why="nodes are bought on demand beside an idle reservation, or the pool never finds capacity.",
         fix="allow reserved in the pool, and name the reservations in the EC2NodeClass.",
         source="karpenter-provider-aws 1.14.1 tasks/odcrs",

@@ -337,6 +337,7 @@ RULES = (
         check=_claim_rounding,
         types=frozenset({VOLUME_CLAIM, STORAGE_CLASS}),
         mandatory=False,
+        early=True,
         why="the driver rounds up in silence, and the larger size is billed: 4800Gi on SCRATCH_1 becomes 7200 GiB.",
         fix="ask for the size that is made anyway, or for the one below it.",
         source="aws-fsx-csi-driver 1.9.0 util.go",

@@ -7,7 +7,7 @@ from typing import Any
 from guardrails.chart import CHART_TYPES, Chart, charts
 from guardrails.facts import efa_interfaces, network_cards
 from guardrails.firewall import GROUP_TYPES, opens_itself
-from guardrails.links import targets
+from guardrails.links import named, targets
 from guardrails.lustre import flag
 from guardrails.node import Node
 from guardrails.placing import all_templates, pools_of, taints, tolerates
@@ -62,6 +62,12 @@ def pools_with(program: Program, node_class: Resource) -> Iterator[Resource]:
     for pool in program.of(NODE_POOL):
         if pool.at("spec", "template", "spec", "nodeClassRef", "name").text() == name:
             yield pool
+
+
+def class_of(program: Program, pool: Resource) -> Resource | None:
+    """The EC2NodeClass that a NodePool uses."""
+    name = pool.at("spec", "template", "spec", "nodeClassRef", "name").text()
+    return named(program, name, NODE_CLASS) if name else None
 
 
 def groups_with(program: Program, template: Resource) -> Iterator[Resource]:
@@ -227,14 +233,19 @@ def _one_zone(program: Program, report: Report) -> None:
 
 
 def _pool_in_one_zone(program: Program, pool: Resource, report: Report) -> None:
+    node_class = class_of(program, pool)
     fabric = any(instance.efa >= _FABRIC_CARDS for instance in accelerated_types(pool))
-    if not fabric and not any(has_efa(each) and pool in list(pools_with(program, each)) for each in program.of(NODE_CLASS)):
+    uses = node_class is not None and has_efa(node_class)
+    if not (uses or (fabric and (program.whole or node_class))):
         return
     zones = allowed_values(pool, ZONE)
     if zones is None or len(zones) != 1:
         place = pool.at("spec", "template", "spec", "requirements")
         found = "without a zone" if zones is None else f"zones {', '.join(zones) or 'none'}"
-        report.refuse(pool, place, allowed=f"{ZONE} In exactly one zone, because the pool uses EFA", found=found)
+        # A class that asks for no interface still gets them for pods that do; whether any does, this program does not say.
+        tell = report.refuse if uses or node_class is None else report.advise
+        why = "because the pool uses EFA" if uses else "because its types are bought for EFA"
+        tell(pool, place, allowed=f"{ZONE} In exactly one zone, {why}", found=found)
 
 
 def _group_in_one_subnet(group: Resource, report: Report) -> None:
@@ -368,6 +379,7 @@ RULES = (
         title="An instance gets as many EFA interfaces as its type has",
         check=_counts,
         types=frozenset({LAUNCH_TEMPLATE, NODE_CLASS, NODE_POOL, NODE_GROUP}),
+        early=True,
         why="EC2 refuses the launch: the node group ends in CREATE_FAILED, or Karpenter launches nothing and pods stay Pending.",
         fix="list one EFA interface for each card that the type has, and no more.",
         source="Karpenter 1.14.1 instance-type reference and VPC limits",
@@ -416,6 +428,7 @@ RULES = (
         title="A pool that uses EFA stays in one zone",
         check=_one_zone,
         types=frozenset({NODE_POOL, NODE_CLASS, LAUNCH_TEMPLATE, NODE_GROUP}),
+        early=True,
         why="EFA traffic does not leave its zone, so ranks in two zones can't reach each other, or train over TCP.",
         fix="pin the pool to one zone (or the node group to one subnet), the one of its placement group and Lustre.",
         source="EC2 guide: EFA limitations; aws-parallelcluster EfaMultiAzValidator",

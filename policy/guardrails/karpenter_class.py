@@ -289,6 +289,7 @@ RULES = (
         title="The installed Karpenter knows the fields that are used, and the cluster's Kubernetes",
         types=CHART_TYPES | {NODE_CLASS, NODE_POOL, CLUSTER},
         check=_compatible,
+        early=True,
         why="the API server drops a field that the CRD does not have: the placement group or the interfaces are silently unused.",
         fix="install a Karpenter and its CRDs that know the field and the Kubernetes version.",
         source="karpenter-provider-aws 1.14.1 upgrading/compatibility and designs/placement-groups-support",

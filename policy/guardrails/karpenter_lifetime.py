@@ -172,6 +172,7 @@ RULES = (
         title="A pool's termination grace period covers a checkpoint and the grace of its pods",
         types=POD_TYPES | {NODE_POOL},
         check=_grace,
+        early=True,
         why="it overrides disruption budgets and do-not-disrupt: too short, and a checkpoint is torn; without it a drain never ends.",
         fix="set template.spec.terminationGracePeriod above the pods' terminationGracePeriodSeconds, and expireAfter to Never.",
         source="karpenter 1.14.1 concepts/disruption; kubernetes-sigs/karpenter#1789",

@@ -184,6 +184,7 @@ RULES = (
         title="What starts in a placement group fits: one zone, one type that it takes, no more than it holds",
         check=_members,
         types=frozenset({PLACEMENT_GROUP, NODE_CLASS, NODE_POOL, LAUNCH_TEMPLATE, NODE_GROUP}),
+        early=True,
         why="the first nodes pin the group to their zone, and every later launch elsewhere fails for lack of capacity.",
         fix="pin the pool to one zone and one type (the node group to one subnet).",
         source="EC2 guide: placement group limitations; pulumi/pulumi-eks#1593",
