@@ -12,6 +12,7 @@ from guardrails import (
     checkpointing,
     custom_resource,
     deepspeed,
+    eks,
     hub,
     images,
     karpenter,
@@ -30,7 +31,7 @@ from guardrails import (
 )
 from guardrails.rule import Example, Rule, StackRule
 
-_PLATFORM = (storage, network, karpenter)
+_PLATFORM = (storage, network, karpenter, eks)
 _PODS = (pod, pod_security, images, pod_devices, pod_memory)
 _JOBS = (mpi, volcano, batch_job, ray, slurm, hub, argo)
 _TRAINING = (deepspeed, parallelism, checkpointing)

@@ -1,8 +1,12 @@
 """One row of a rule's truth table."""
 
+import datetime
 from dataclasses import dataclass
 
 from tests.unit.policy.analyzer import Thing
+
+NOW = datetime.datetime(2026, 11, 30, 12, tzinfo=datetime.UTC)
+"""The present, as the rules see it in tests."""
 
 
 @dataclass(frozen=True, kw_only=True)

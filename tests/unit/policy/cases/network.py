@@ -6,7 +6,7 @@ from typing import Any
 from guardrails import tokens
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import UNKNOWN, Thing
-from tests.unit.policy.case import invalid, valid
+from tests.unit.policy.case import NOW, invalid, valid
 
 ALL_SELF = {"protocol": "-1", "fromPort": 0, "toPort": 0, "self": True}
 ALL_OUT = {"protocol": "-1", "fromPort": 0, "toPort": 0, "cidrBlocks": ["0.0.0.0/0"]}
@@ -376,7 +376,7 @@ def mpi(seconds: Any) -> Thing:
 
 
 def ending(hours: float) -> Thing:
-    moment = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=hours)
+    moment = NOW + datetime.timedelta(hours=hours)
     return reservation(endDate=moment.isoformat())
 
 

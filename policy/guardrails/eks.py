@@ -1,0 +1,461 @@
+"""EKS: who gets in, from where, on which version, and node groups that get drivers."""
+
+import datetime
+import ipaddress
+import re
+from typing import Any
+
+from guardrails import clock
+from guardrails.chart import version
+from guardrails.efa import groups_with, interfaces
+from guardrails.facts import instance_types, load
+from guardrails.firewall import ANYWHERE
+from guardrails.links import targets
+from guardrails.lustre import flag
+from guardrails.node import Node
+from guardrails.program import Program
+from guardrails.rule import Example, Report, Resource, Rule, StackRule
+from guardrails.tokens import (
+    ACCESS_ENTRY,
+    ACCESS_POLICY,
+    ADDON,
+    CLUSTER,
+    LAUNCH_TEMPLATE,
+    NODE_CLASS,
+    NODE_GROUP,
+    POD_IDENTITY,
+    SUBNET,
+    VPC,
+)
+
+_CLUSTER = frozenset({CLUSTER})
+_NAME = re.compile(r"[0-9A-Za-z][A-Za-z0-9_-]{0,99}")
+_PRIVATE = tuple(ipaddress.ip_network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+_PRODUCTION = re.compile(r"(?<![a-z])prod(uction)?(?![a-z])", re.IGNORECASE)
+_NODE_ENTRIES = frozenset({"EC2_LINUX", "EC2_WINDOWS"})
+_JOINING = frozenset({"EC2_LINUX", "EC2_WINDOWS", "EC2"})
+_AGENT = "eks-pod-identity-agent"
+_NEURON = ("trainium", "inferentia")
+_DEFAULT_AMI = "AL2023_x86_64_STANDARD"
+
+
+def _access(resource: Resource, report: Report) -> None:
+    config = resource.at("accessConfig")
+    with report.part():
+        mode = config.at("authenticationMode")
+        if mode.text() not in ("API", "API_AND_CONFIG_MAP"):
+            found = mode.raw if mode.present else "unset (EKS takes CONFIG_MAP)"
+            report.refuse(resource, mode, allowed="API", found=found)
+    with report.part():
+        creator = config.at("bootstrapClusterCreatorAdminPermissions")
+        if flag(creator) is not False:
+            found = creator.raw if creator.present else "unset (EKS takes true)"
+            report.refuse(resource, creator, allowed="false, and access entries for those who administer", found=found)
+
+
+def _entries(program: Program, report: Report) -> None:
+    known = load("eks")["entryTypes"]
+    for entry in program.of(ACCESS_ENTRY):
+        with report.part():
+            kind = entry.at("type")
+            if kind.present and kind.text() not in known:
+                report.refuse(entry, kind, allowed=", ".join(known))
+            if kind.text() in _NODE_ENTRIES:
+                _node_entry(program, entry, report)
+    for policy in program.of(ACCESS_POLICY):
+        with report.part():
+            scope = policy.at("accessScope")
+            if scope.at("type").text() == "namespace" and not list(scope.at("namespaces").elements()):
+                report.refuse(policy, scope.at("namespaces"), allowed="at least one namespace, because the scope is namespace")
+    with report.part():
+        _nodes_join(program, report)
+
+
+def _node_entry(program: Program, entry: Resource, report: Report) -> None:
+    groups, kind = entry.at("kubernetesGroups"), entry.at("type").text()
+    if list(groups.elements()):
+        report.refuse(entry, groups, allowed=f"unset, because type is {kind}")
+    for policy in program.of(ACCESS_POLICY):
+        if targets(program, policy, "principalArn", ACCESS_ENTRY, place=Node([], "")) == [entry] or _same_principal(policy, entry):
+            report.refuse(policy, policy.at("policyArn"), allowed=f"no policy for {entry.name}, which is of type {kind}")
+
+
+def _same_principal(policy: Resource, entry: Resource) -> bool:
+    own = entry.at("principalArn")
+    if not own.known and entry.sources.get("principalArn"):
+        # The role of a node group is made here; a policy that names its role otherwise means another.
+        return False
+    return policy.at("principalArn").value == entry.at("principalArn").value
+
+
+def _nodes_join(program: Program, report: Report) -> None:
+    clusters = [each for each in program.of(CLUSTER) if each.at("accessConfig", "authenticationMode").text() == "API"]
+    if not clusters or any(entry.at("type").text() in _JOINING for entry in program.of(ACCESS_ENTRY)):
+        return
+    for node_class in program.of(NODE_CLASS):
+        place = node_class.at("spec", "role") if node_class.at("spec", "role").present else node_class.at("spec", "instanceProfile")
+        allowed = f"a role with an access entry of type EC2_LINUX: {clusters[0].name} lets nobody in by aws-auth"
+        report.refuse(node_class, place, allowed=allowed, found="a role without an entry")
+
+
+def _endpoint(resource: Resource, report: Report) -> None:
+    config = resource.at("vpcConfig")
+    private, public, ranges = (config.at(key) for key in ("endpointPrivateAccess", "endpointPublicAccess", "publicAccessCidrs"))
+    with report.part():
+        if flag(private) is not True:
+            found = private.raw if private.present else "unset (EKS takes false)"
+            report.refuse(resource, private, allowed="true, so that nodes reach the API inside the VPC", found=found)
+    with report.part():
+        if flag(public) is False:
+            return
+        if ranges.value in (None, []):
+            found = "unset (EKS takes 0.0.0.0/0)"
+            report.refuse(resource, ranges, allowed="the ranges of those who administer, or endpointPublicAccess false", found=found)
+        for block in ranges.elements():
+            if block.text() in ANYWHERE:
+                report.refuse(resource, block, allowed="the ranges of those who administer, or endpointPublicAccess false")
+
+
+def _release(resource: Resource, report: Report) -> None:
+    with report.part():
+        place, until = resource.at("version"), load("eks")["standardUntil"]
+        if not place.present:
+            report.refuse(
+                resource, place, allowed="a version in standard support, such as 1.36", found="unset (whatever EKS takes that day)"
+            )
+        else:
+            _supported(resource, place, until, report)
+    with report.part():
+        support = resource.at("upgradePolicy", "supportType")
+        if support.text() not in ("STANDARD", "EXTENDED"):
+            found = support.raw if support.present else "unset (EKS takes EXTENDED, at a surcharge)"
+            report.refuse(resource, support, allowed="STANDARD, or EXTENDED on purpose", found=found)
+
+
+def _supported(resource: Resource, place: Node, until: dict[str, str], report: Report) -> None:
+    given, oldest = version(place.text()), min(version(name) or () for name in until)
+    end = until.get(place.text())
+    if given is None:
+        report.refuse(resource, place, allowed="a version such as 1.36")
+    elif given < oldest or (end and clock.now().date() >= datetime.date.fromisoformat(end)):
+        left = [name for name, day in until.items() if datetime.date.fromisoformat(day) > clock.now().date()]
+        ended = f", whose standard support ended {end}" if end else ""
+        allowed = f"{', '.join(left)} or later" if left else "a version in standard support"
+        report.refuse(resource, place, allowed=allowed, found=f"{place.text()}{ended}")
+
+
+def _logs(resource: Resource, report: Report) -> None:
+    known = load("eks")["logTypes"]
+    with report.part():
+        place = resource.at("enabledClusterLogTypes")
+        given = [each.text() for each in place.elements()]
+        for each in place.elements():
+            if each.text() not in known:
+                report.refuse(resource, each, allowed=", ".join(known))
+        if "audit" not in given:
+            report.refuse(resource, place, allowed="audit among them", found=place.raw if place.present else "unset")
+        missing = [name for name in ("api", "authenticator") if name not in given]
+        if missing and "audit" in given:
+            report.advise(resource, place, allowed=f"{' and '.join(missing)} too")
+    with report.part():
+        config = resource.at("encryptionConfig")
+        covered = [each.text() for each in config.at("resources").elements()]
+        if config.present and covered != ["secrets"]:
+            report.refuse(resource, config.at("resources"), allowed="[secrets]")
+    with report.part():
+        names = [resource.name, resource.at("name").text(), *(tag.text() for _, tag in resource.at("tags").entries())]
+        if any(_PRODUCTION.search(name) for name in names) and flag(resource.at("deletionProtection")) is not True:
+            report.advise(resource, resource.at("deletionProtection"), allowed="true for a cluster in production")
+
+
+def _addons(program: Program, report: Report) -> None:
+    for addon in program.of(ADDON):
+        with report.part():
+            _addon(addon, report)
+        with report.part():
+            _interface_release(program, addon, report)
+        with report.part():
+            _driver_role(program, addon, report)
+    with report.part():
+        _agent(program, report)
+
+
+def _addon(addon: Resource, report: Report) -> None:
+    release = addon.at("addonVersion")
+    if not release.present:
+        report.refuse(addon, release, allowed="a pinned version", found="unset (whatever is the default that day)")
+    update = addon.at("resolveConflictsOnUpdate")
+    if update.text() == "OVERWRITE":
+        report.refuse(addon, update, allowed="PRESERVE or NONE: OVERWRITE undoes changes made in the cluster")
+
+
+def _interface_release(program: Program, addon: Resource, report: Report) -> None:
+    if addon.at("addonName").text() != "vpc-cni":
+        return
+    release, least = addon.at("addonVersion"), load("eks")["cniForEfaOnly"]
+    given, needed = version(release.text()) if release.present else None, version(least)
+    for user in program.of(NODE_CLASS, LAUNCH_TEMPLATE):
+        efa_only = any(each.at("interfaceType").text() == "efa-only" for each in interfaces(user).elements())
+        if given and needed and given < needed and efa_only:
+            report.refuse(addon, release, allowed=f"v{least} or later, because {user.name} has efa-only interfaces")
+
+
+def _driver_role(program: Program, addon: Resource, report: Report) -> None:
+    account = load("eks")["driverAccounts"].get(addon.at("addonName").text())
+    if account is None or addon.at("serviceAccountRoleArn").present or list(addon.at("podIdentityAssociations").elements()):
+        return
+    if not any(each.at("serviceAccount").text() == account for each in program.of(POD_IDENTITY)):
+        place = addon.at("podIdentityAssociations")
+        report.refuse(addon, place, allowed=f"a role of its own (a Pod Identity association of {account}): the node's role is not for pods")
+
+
+def _agent(program: Program, report: Report) -> None:
+    users = [*program.of(POD_IDENTITY), *(each for each in program.of(ADDON) if list(each.at("podIdentityAssociations").elements()))]
+    if not users or not program.has({CLUSTER}) or not program.whole:
+        return
+    if not any(addon.at("addonName").text() == _AGENT for addon in program.of(ADDON)):
+        place = users[0].at("serviceAccount") if users[0].type == POD_IDENTITY else users[0].at("podIdentityAssociations")
+        report.refuse(users[0], place, allowed=f"only beside add-on {_AGENT}, which hands the credentials out", found="without the agent")
+
+
+def _network(program: Program, report: Report) -> None:
+    for cluster in program.of(CLUSTER):
+        with report.part():
+            name = cluster.at("name")
+            if name.present and not _NAME.fullmatch(name.text()):
+                report.refuse(cluster, name, allowed="up to 100 letters, digits, - and _, with a letter or digit first")
+        with report.part():
+            _subnets(program, cluster, report)
+        with report.part():
+            groups = cluster.at("vpcConfig", "securityGroupIds")
+            most = load("eks")["securityGroupsMost"]
+            if len(list(groups.elements())) > most:
+                report.refuse(cluster, groups, allowed=f"at most {most}", found=f"{len(list(groups.elements()))} groups")
+        with report.part():
+            _service_range(program, cluster, report)
+
+
+def _subnets(program: Program, cluster: Resource, report: Report) -> None:
+    place = cluster.at("vpcConfig", "subnetIds")
+    count = len(list(place.elements()))
+    if count < 2:
+        report.refuse(cluster, place, allowed="subnets in at least two zones", found=f"{count} subnets")
+        return
+    made = targets(program, cluster, "vpcConfig", SUBNET, place=place)
+    zones = {subnet.at("availabilityZone").text() for subnet in made}
+    if len(made) >= count and len(zones) < 2:
+        report.refuse(cluster, place, allowed="subnets in at least two zones", found=f"subnets in {', '.join(zones)} only")
+
+
+def _service_range(program: Program, cluster: Resource, report: Report) -> None:
+    place = cluster.at("kubernetesNetworkConfig", "serviceIpv4Cidr")
+    if not place.present:
+        return
+    try:
+        block = ipaddress.IPv4Network(place.text())
+    except ValueError:
+        report.refuse(cluster, place, allowed="a block such as 172.20.0.0/16")
+        return
+    if not 12 <= block.prefixlen <= 24 or not any(block.subnet_of(each) for each in _PRIVATE if isinstance(each, ipaddress.IPv4Network)):
+        report.refuse(cluster, place, allowed="a private block between /12 and /24, such as 172.20.0.0/16")
+    for vpc in program.of(VPC):
+        own = vpc.at("cidrBlock")
+        try:
+            overlaps = block.overlaps(ipaddress.IPv4Network(own.text(), strict=False))
+        except ValueError:
+            continue
+        if overlaps:
+            report.refuse(cluster, place, allowed=f"a block outside {own.text()}, the range of {vpc.name}")
+
+
+def _node_groups(program: Program, report: Report) -> None:
+    templates = {group.urn: each for each in program.of(LAUNCH_TEMPLATE) for group in groups_with(program, each)}
+    for group in program.of(NODE_GROUP):
+        template = templates.get(group.urn)
+        for check in (_beside_template, _types):
+            with report.part():
+                check(group, template, report)
+        with report.part():
+            _image(program, group, template, report)
+
+
+def _beside_template(group: Resource, template: Resource | None, report: Report) -> None:
+    if not group.at("launchTemplate").present:
+        return
+    for key in ("diskSize", "remoteAccess"):
+        place = group.at(key)
+        if place.present:
+            report.refuse(group, place, allowed="unset, because there is a launch template, which says it")
+    if template is not None and template.at("imageId").present and group.at("amiType").text() not in ("", "CUSTOM"):
+        report.refuse(group, group.at("amiType"), allowed=f"unset, because template {template.name} names an image")
+
+
+def _types(group: Resource, template: Resource | None, report: Report) -> None:
+    place = group.at("instanceTypes")
+    named = list(place.elements())
+    own = template.at("instanceType") if template is not None else None
+    if own is not None and own.present and named:
+        report.refuse(group, place, allowed=f"unset, because template {template.name if template else ''} names {own.text()}")
+    unseen = group.at("launchTemplate").present and template is None
+    requirements = template is not None and template.at("instanceRequirements").present
+    if not named and not (own is not None and own.present) and not unseen and not requirements:
+        report.refuse(group, place, allowed="an instance type", found="unset (EKS takes t3.medium)")
+
+
+def _image(program: Program, group: Resource, template: Resource | None, report: Report) -> None:
+    if template is not None and template.at("imageId").present:
+        return
+    place = group.at("amiType")
+    image = place.text() or _DEFAULT_AMI
+    names = [each.text() for each in group.at("instanceTypes").elements()]
+    names += [template.at("instanceType").text()] if template is not None and template.at("instanceType").present else []
+    arm = load("fleet")["arm"]
+    shown = place.raw if place.present else f"unset (EKS takes {_DEFAULT_AMI})"
+    for name in names:
+        wanted = _drivers(name)
+        if wanted and not image.endswith(wanted) and not any(f"{ending}_FIPS" in image for ending in wanted):
+            report.refuse(
+                group, place, allowed=f"an image that ends in {' or '.join(wanted)}, because {name} has accelerators", found=shown
+            )
+        if name and (name.partition(".")[0] in arm) != ("ARM_64" in image) and image != "CUSTOM":
+            report.refuse(group, place, allowed=f"an image for the processor of {name}", found=shown)
+    if image.startswith("AL2_"):
+        _old_linux(program, group, place, report)
+
+
+def _drivers(name: str) -> tuple[str, ...]:
+    instance = instance_types().get(name)
+    if instance is None:
+        return ()
+    return ("_NEURON",) if instance.accelerator.lower().startswith(_NEURON) else ("_NVIDIA", "_GPU")
+
+
+def _old_linux(program: Program, group: Resource, place: Node, report: Report) -> None:
+    last = load("eks")["al2Until"]
+    own = group.at("version")
+    releases = [own.text()] if own.present else [cluster.at("version").text() for cluster in program.of(CLUSTER)]
+    for release in releases:
+        given, until = version(release), version(last)
+        if given and until and given > until:
+            report.refuse(group, place, allowed=f"AL2023 or Bottlerocket: Amazon Linux 2 ends with {last}, and this is {release}")
+
+
+def _example(**changes: Any) -> tuple[Example, ...]:
+    properties = {
+        "name": "training",
+        "version": "1.36",
+        "upgradePolicy": {"supportType": "STANDARD"},
+        "accessConfig": {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": False},
+        "vpcConfig": {"endpointPrivateAccess": True, "endpointPublicAccess": False, "subnetIds": ["subnet-1", "subnet-2"]},
+        "enabledClusterLogTypes": ["api", "audit", "authenticator"],
+        **changes,
+    }
+    return (Example(CLUSTER, {key: value for key, value in properties.items() if value is not None}, name="cluster"),)
+
+
+def _entry(**properties: Any) -> tuple[Example, ...]:
+    return (Example(ACCESS_ENTRY, {"principalArn": "arn:aws:iam::123456789012:role/node", **properties}, name="node"),)
+
+
+def _group(image: str) -> tuple[Example, ...]:
+    return (Example(NODE_GROUP, {"instanceTypes": ["p5.48xlarge"], "amiType": image, "subnetIds": ["subnet-1"]}, name="gpu"),)
+
+
+RULES = (
+    Rule(
+        id="EKS01",
+        name="cluster-require-access-entries",
+        title="Access entries alone open the cluster, and its creator gets no standing rights",
+        types=_CLUSTER,
+        check=_access,
+        why="whoever ran the first up stays administrator unseen, and aws-auth locks everybody out by one typing error.",
+        fix="set authenticationMode to API (moves go one way) and bootstrapClusterCreatorAdminPermissions to false.",
+        source="botocore 1.44.8 eks model, CreateAccessConfigRequest",
+        valid=_example(),
+        invalid=_example(accessConfig=None),
+    ),
+    StackRule(
+        id="EKS02",
+        name="access-entry-require-node-role",
+        title="Node roles have an access entry of their type, without groups and policies",
+        types=frozenset({ACCESS_ENTRY, ACCESS_POLICY, CLUSTER, NODE_CLASS}),
+        check=_entries,
+        why="without one nodes never join; with groups or policies EKS refuses the entry; a namespace scope without any opens nothing.",
+        fix="make an entry of type EC2_LINUX for the role of Karpenter's nodes, and name the namespaces.",
+        source="botocore 1.44.8 eks model, CreateAccessEntry",
+        valid=_entry(type="EC2_LINUX"),
+        invalid=_entry(type="EC2_LINUX", kubernetesGroups=["admins"]),
+    ),
+    Rule(
+        id="EKS03",
+        name="cluster-require-private-endpoint",
+        title="The API endpoint is private; a public one is for named ranges",
+        types=_CLUSTER,
+        check=_endpoint,
+        why="the API server answers the whole internet, or nodes reach it over the internet, or nobody does.",
+        fix="set endpointPrivateAccess to true, and endpointPublicAccess to false or publicAccessCidrs to your ranges.",
+        source="botocore 1.44.8 eks model, VpcConfigRequest; CIS EKS 5.4",
+        valid=_example(),
+        invalid=_example(vpcConfig={"endpointPublicAccess": True, "subnetIds": ["subnet-1", "subnet-2"]}),
+    ),
+    Rule(
+        id="EKS04",
+        name="cluster-require-supported-version",
+        title="The Kubernetes version is named, in standard support, and what follows is chosen",
+        types=_CLUSTER,
+        check=_release,
+        why="EKS upgrades the control plane by itself, or charges for extended support, which is the default.",
+        fix="set a version in standard support and upgradePolicy.supportType.",
+        source="EKS user guide: Kubernetes version lifecycle; botocore 1.44.8 eks model, UpgradePolicyRequest",
+        valid=_example(),
+        invalid=_example(version="1.32"),
+    ),
+    Rule(
+        id="EKS05",
+        name="cluster-require-audit-log",
+        title="The cluster writes its audit log, and encrypts what can be encrypted",
+        types=_CLUSTER,
+        check=_logs,
+        why="after an incident nobody can say who did what; EKS refuses log types and resources that it does not know.",
+        fix="set enabledClusterLogTypes to api, audit and authenticator at least.",
+        source="botocore 1.44.8 eks model; CIS EKS 2.1",
+        valid=_example(),
+        invalid=_example(enabledClusterLogTypes=["kubelet"]),
+    ),
+    StackRule(
+        id="EKS06",
+        name="addon-require-pinned-and-credentialed",
+        title="Add-ons are pinned, keep what was changed, and have credentials of their own",
+        types=frozenset({ADDON, POD_IDENTITY, CLUSTER, NODE_CLASS, LAUNCH_TEMPLATE}),
+        check=_addons,
+        why="an add-on changes on a day nobody chose; without agent or role its pods get no credentials, and volumes never attach.",
+        fix="set addonVersion, PRESERVE, a Pod Identity association for each driver, and the eks-pod-identity-agent add-on.",
+        source="botocore 1.44.8 eks model, CreateAddon; EKS guide: EFA (VPC CNI 1.18.5)",
+        valid=(Example(ADDON, {"addonName": "vpc-cni", "addonVersion": "v1.22.4-eksbuild.3"}, name="cni"),),
+        invalid=(Example(ADDON, {"addonName": "vpc-cni"}, name="cni"),),
+    ),
+    StackRule(
+        id="EKS07",
+        name="cluster-require-legal-network",
+        title="The cluster has subnets in two zones, at most five groups, a legal name and service range",
+        types=frozenset({CLUSTER, SUBNET, VPC}),
+        check=_network,
+        why="EKS refuses the cluster after network and roles are made, or services can't be reached from the VPC.",
+        fix="name two private subnets in two zones, and a service range outside the VPC.",
+        source="botocore 1.44.8 eks model, VpcConfigRequest and KubernetesNetworkConfigRequest",
+        valid=_example(kubernetesNetworkConfig={"serviceIpv4Cidr": "172.20.0.0/16"}),
+        invalid=_example(kubernetesNetworkConfig={"serviceIpv4Cidr": "8.8.0.0/16"}),
+    ),
+    StackRule(
+        id="EKS08",
+        name="node-group-require-fitting-image",
+        title="A node group has a type, an image with its drivers, and nothing that its template says already",
+        types=frozenset({NODE_GROUP, LAUNCH_TEMPLATE, CLUSTER}),
+        check=_node_groups,
+        why="the group ends in CREATE_FAILED, or nodes without drivers join and offer no devices.",
+        fix="choose an amiType that ends in _NVIDIA or _NEURON for accelerators, and set type and disk in one place.",
+        source="botocore 1.44.8 eks model, CreateNodegroup",
+        valid=_group("AL2023_x86_64_NVIDIA"),
+        invalid=_group("AL2023_x86_64_STANDARD"),
+    ),
+)

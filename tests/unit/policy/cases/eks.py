@@ -1,0 +1,193 @@
+"""EKS clusters, entries, add-ons and node groups."""
+
+from typing import Any
+
+from guardrails import tokens
+from tests.unit.policy import builders as b
+from tests.unit.policy.analyzer import UNKNOWN, Thing
+from tests.unit.policy.case import invalid, valid
+
+_CLUSTER = {
+    "name": "training",
+    "version": "1.36",
+    "upgradePolicy": {"supportType": "STANDARD"},
+    "accessConfig": {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": False},
+    "vpcConfig": {"endpointPrivateAccess": True, "endpointPublicAccess": False, "subnetIds": ["subnet-1", "subnet-2"]},
+    "enabledClusterLogTypes": ["api", "audit", "authenticator"],
+}
+MODE, CREATOR = "accessConfig/authenticationMode", "accessConfig/bootstrapClusterCreatorAdminPermissions"
+PRIVATE, PUBLIC, RANGES = (f"vpcConfig/{key}" for key in ("endpointPrivateAccess", "endpointPublicAccess", "publicAccessCidrs"))
+SERVICES = "kubernetesNetworkConfig/serviceIpv4Cidr"
+SUBNETS = "vpcConfig/subnetIds"
+
+
+def cluster(changes: dict[str, Any] | None = None, sources: dict[str, list[str]] | None = None) -> Thing:
+    return Thing(type=tokens.CLUSTER, name="cluster", properties=b.changed(_CLUSTER, changes or {}), sources=sources or {})
+
+
+def entry(kind: Any = "EC2_LINUX", name: str = "node", **properties: Any) -> Thing:
+    principal = {"principalArn": f"arn:aws:iam::123456789012:role/{name}", **({"type": kind} if kind else {})}
+    return Thing(type=tokens.ACCESS_ENTRY, name=name, properties={**principal, **properties})
+
+
+def policy(principal: str = "node", scope: Any = None) -> Thing:
+    properties = {
+        "principalArn": f"arn:aws:iam::123456789012:role/{principal}",
+        "policyArn": "arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy",
+        "accessScope": scope or {"type": "cluster"},
+    }
+    return Thing(type=tokens.ACCESS_POLICY, name="policy", properties=properties)
+
+
+def addon(name: str, version: Any = "v1.22.4-eksbuild.3", **properties: Any) -> Thing:
+    pinned = {"addonVersion": version} if version else {}
+    return Thing(type=tokens.ADDON, name=name, properties={"addonName": name, **pinned, **properties})
+
+
+def identity(account: str) -> Thing:
+    return Thing(type=tokens.POD_IDENTITY, name=account, properties={"namespace": "kube-system", "serviceAccount": account})
+
+
+def subnet(zone: str, name: str) -> Thing:
+    return Thing(type=tokens.SUBNET, name=name, properties={"availabilityZone": zone})
+
+
+def vpc(block: str) -> Thing:
+    return Thing(type=tokens.VPC, name="vpc", properties={"cidrBlock": block})
+
+
+def group(image: Any = "AL2023_x86_64_NVIDIA", types: Any = ("p5.48xlarge",), **properties: Any) -> Thing:
+    plain = {"amiType": image, "instanceTypes": list(types), "subnetIds": ["subnet-1"], **properties}
+    given = {key: value for key, value in plain.items() if value not in (None, [])}
+    return Thing(type=tokens.NODE_GROUP, name="gpu", properties=given, sources={"launchTemplate": ["template"]})
+
+
+def template(**properties: Any) -> Thing:
+    return Thing(type=tokens.LAUNCH_TEMPLATE, name="template", properties=properties)
+
+
+TEMPLATED = {"launchTemplate": {"id": UNKNOWN, "version": "1"}}
+EFA_CLASS = b.node_class(
+    {
+        "spec/networkInterfaces": [
+            {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"},
+            {"networkCardIndex": 0, "deviceIndex": 1, "interfaceType": "efa-only"},
+        ]
+    }
+)
+AGENT = addon("eks-pod-identity-agent", "v1.3.10-eksbuild.3")
+ZONED = {"vpcConfig": ["private-a", "private-b"]}
+
+CASES = (
+    valid("EKS01", cluster()),
+    valid("EKS01", cluster({MODE: "API_AND_CONFIG_MAP"}), edge=True),
+    valid("EKS01", cluster({"version": "1.35"})),
+    valid("EKS01", cluster({CREATOR: "false"})),
+    valid("EKS01", cluster({PUBLIC: True})),
+    invalid("EKS01", cluster({"accessConfig": b.DELETE}), says="authenticationMode is unset (EKS takes CONFIG_MAP)"),
+    invalid("EKS01", cluster({MODE: "CONFIG_MAP"}), says="authenticationMode is CONFIG_MAP"),
+    invalid("EKS01", cluster({MODE: "BOTH"}), says="authenticationMode is BOTH"),
+    invalid("EKS01", cluster({CREATOR: True}), says="bootstrapClusterCreatorAdminPermissions is true"),
+    invalid("EKS01", cluster({CREATOR: b.DELETE}), says="unset (EKS takes true)", edge=True),
+    valid("EKS02", cluster(), entry(), EFA_CLASS),
+    valid("EKS02", entry("STANDARD", kubernetesGroups=["viewers"]), policy()),
+    valid("EKS02", policy(scope={"type": "namespace", "namespaces": ["jobs"]}), entry(None)),
+    valid("EKS02", cluster()),
+    valid("EKS02", entry(), policy("admin"), edge=True),
+    valid("EKS02", cluster({MODE: "API_AND_CONFIG_MAP"}), EFA_CLASS, edge=True),
+    invalid("EKS02", entry(kubernetesGroups=["admins"]), says="kubernetesGroups is [admins]; allowed: unset, because type is EC2_LINUX"),
+    invalid("EKS02", entry(), policy(), says="no policy for node, which is of type EC2_LINUX"),
+    invalid("EKS02", entry("EC2_WINDOWS", kubernetesGroups=["a"]), says="type is EC2_WINDOWS", edge=True),
+    invalid("EKS02", entry("LINUX"), says="type is LINUX; allowed: STANDARD"),
+    invalid("EKS02", policy(scope={"type": "namespace"}), says="at least one namespace"),
+    invalid("EKS02", cluster(), EFA_CLASS, says="cluster lets nobody in by aws-auth"),
+    invalid("EKS02", cluster(), entry("STANDARD"), EFA_CLASS, says="a role with an access entry of type EC2_LINUX"),
+    valid("EKS03", cluster()),
+    valid("EKS03", cluster({PUBLIC: True, RANGES: ["203.0.113.0/24"]})),
+    valid("EKS03", cluster({PUBLIC: True, RANGES: ["203.0.113.7/32", "198.51.100.0/24"]})),
+    valid("EKS03", cluster({RANGES: ["203.0.113.0/24"]})),
+    valid("EKS03", cluster({PUBLIC: True, RANGES: ["0.0.0.0/1"]}), edge=True),
+    invalid("EKS03", cluster({PUBLIC: True}), says="publicAccessCidrs is unset (EKS takes 0.0.0.0/0)"),
+    invalid("EKS03", cluster({PUBLIC: b.DELETE}), says="publicAccessCidrs is unset"),
+    invalid("EKS03", cluster({PUBLIC: True, RANGES: ["203.0.113.0/24", "0.0.0.0/0"]}), says="publicAccessCidrs[1] is 0.0.0.0/0"),
+    invalid("EKS03", cluster({PRIVATE: False}), says="endpointPrivateAccess is false"),
+    invalid("EKS03", cluster({PRIVATE: b.DELETE}), says="unset (EKS takes false)"),
+    invalid("EKS03", cluster({PUBLIC: True, RANGES: []}), says="unset (EKS takes 0.0.0.0/0)", edge=True),
+    valid("EKS04", cluster()),
+    valid("EKS04", cluster({"version": "1.35"})),
+    valid("EKS04", cluster({"version": "1.37"})),
+    valid("EKS04", cluster({"upgradePolicy/supportType": "EXTENDED"})),
+    # Two days before the end of its standard support.
+    valid("EKS04", cluster({"version": "1.34"}), edge=True),
+    invalid("EKS04", cluster({"version": "1.33"}), says="1.33, whose standard support ended 2026-07-29; allowed: 1.34, 1.35, 1.36"),
+    invalid("EKS04", cluster({"version": "1.32"}), says="ended 2026-03-23"),
+    invalid("EKS04", cluster({"version": "1.12"}), says="version is 1.12;", edge=True),
+    invalid("EKS04", cluster({"version": b.DELETE}), says="version is unset"),
+    invalid("EKS04", cluster({"version": "latest"}), says="version is latest"),
+    invalid("EKS04", cluster({"upgradePolicy": b.DELETE}), says="supportType is unset (EKS takes EXTENDED, at a surcharge)"),
+    invalid("EKS04", cluster({"upgradePolicy/supportType": "standard"}), says="supportType is standard"),
+    valid("EKS05", cluster()),
+    valid("EKS05", cluster({"enabledClusterLogTypes": ["api", "audit", "authenticator", "controllerManager", "scheduler"]})),
+    valid("EKS05", cluster({"encryptionConfig": {"resources": ["secrets"], "provider": {"keyArn": "arn"}}})),
+    valid("EKS05", cluster({"name": "product"}), edge=True),
+    valid("EKS05", cluster({"name": "prod", "deletionProtection": True})),
+    invalid("EKS05", cluster({"enabledClusterLogTypes": ["kubelet"]}), says="enabledClusterLogTypes[0] is kubelet"),
+    invalid("EKS05", cluster({"enabledClusterLogTypes": b.DELETE}), says="enabledClusterLogTypes is unset; allowed: audit"),
+    invalid("EKS05", cluster({"enabledClusterLogTypes": ["api"]}), says="audit among them"),
+    invalid("EKS05", cluster({"enabledClusterLogTypes": ["audit"]}), says="api and authenticator too", edge=True),
+    invalid("EKS05", cluster({"encryptionConfig": {"resources": ["configmaps"]}}), says="allowed: [secrets]"),
+    invalid("EKS05", cluster({"name": "train-prod"}), says="true for a cluster in production"),
+    valid("EKS06", addon("vpc-cni")),
+    valid("EKS06", addon("vpc-cni", "v1.18.5-eksbuild.1"), EFA_CLASS, edge=True),
+    valid("EKS06", cluster(), addon("aws-ebs-csi-driver"), identity("ebs-csi-controller-sa"), AGENT),
+    valid("EKS06", addon("aws-fsx-csi-driver", serviceAccountRoleArn="arn:aws:iam::123456789012:role/fsx")),
+    valid("EKS06", identity("trainer")),
+    valid("EKS06", addon("coredns", resolveConflictsOnUpdate="PRESERVE")),
+    invalid("EKS06", addon("vpc-cni", None), says="addonVersion is unset"),
+    invalid("EKS06", addon("coredns", resolveConflictsOnUpdate="OVERWRITE"), says="undoes changes made in the cluster"),
+    invalid("EKS06", addon("vpc-cni", "v1.18.4-eksbuild.9"), EFA_CLASS, says="v1.18.5 or later, because p5-class", edge=True),
+    invalid("EKS06", addon("aws-efs-csi-driver"), says="a Pod Identity association of efs-csi-controller-sa"),
+    invalid("EKS06", addon("aws-ebs-csi-driver"), identity("fsx-csi-controller-sa"), says="of ebs-csi-controller-sa"),
+    invalid("EKS06", cluster(), identity("trainer"), says="without the agent"),
+    valid("EKS07", cluster()),
+    valid("EKS07", cluster({SERVICES: "172.20.0.0/16"}), vpc("10.0.0.0/16")),
+    valid("EKS07", cluster({SERVICES: "10.0.0.0/12"}), edge=True),
+    valid("EKS07", cluster({SERVICES: "192.168.1.0/24"}), edge=True),
+    valid("EKS07", cluster({"name": "a" * 100}), edge=True),
+    valid("EKS07", cluster({SUBNETS: [UNKNOWN, UNKNOWN]}, ZONED), subnet("us-east-1a", "private-a"), subnet("us-east-1b", "private-b")),
+    valid("EKS07", cluster({"vpcConfig/securityGroupIds": [f"sg-{n}" for n in range(5)]}), edge=True),
+    valid("EKS07", cluster({"name": b.DELETE})),
+    invalid("EKS07", cluster({SERVICES: "10.0.64.0/20"}), vpc("10.0.0.0/16"), says="a block outside 10.0.0.0/16, the range of vpc"),
+    invalid("EKS07", cluster({SERVICES: "8.8.0.0/16"}), says="a private block"),
+    invalid("EKS07", cluster({SERVICES: "10.0.0.0/11"}), says="between /12 and /24", edge=True),
+    invalid("EKS07", cluster({SERVICES: "10.0.0.0/25"}), says="between /12 and /24", edge=True),
+    invalid("EKS07", cluster({SERVICES: "services"}), says="serviceIpv4Cidr is services"),
+    invalid("EKS07", cluster({SUBNETS: ["subnet-1"]}), says="1 subnets", edge=True),
+    invalid("EKS07", cluster({"vpcConfig/securityGroupIds": [f"sg-{n}" for n in range(6)]}), says="6 groups", edge=True),
+    invalid("EKS07", cluster({"name": "-training"}), says="name is -training"),
+    invalid("EKS07", cluster({"name": "a" * 101}), says="up to 100 letters", edge=True),
+    invalid(
+        "EKS07",
+        cluster({SUBNETS: [UNKNOWN, UNKNOWN]}, ZONED),
+        subnet("us-east-1a", "private-a"),
+        subnet("us-east-1a", "private-b"),
+        says="subnets in us-east-1a only",
+    ),
+    valid("EKS08", group()),
+    valid("EKS08", group("AL2023_x86_64_NEURON", ["trn1.32xlarge"])),
+    valid("EKS08", group("BOTTLEROCKET_x86_64_NVIDIA_FIPS"), edge=True),
+    valid("EKS08", group("AL2023_x86_64_STANDARD", ["m7i.2xlarge"], **TEMPLATED), template(name="t")),
+    valid("EKS08", group("AL2023_ARM_64_STANDARD", ["c7g.4xlarge"])),
+    valid("EKS08", group(None, [], **TEMPLATED), template(imageId="ami-1", instanceType="p5.48xlarge")),
+    valid("EKS08", group("AL2_x86_64_GPU"), cluster({"version": "1.32"}), edge=True),
+    invalid("EKS08", group("AL2023_x86_64_STANDARD"), says="_NVIDIA or _GPU, because p5.48xlarge has accelerators"),
+    invalid("EKS08", group(None), says="unset (EKS takes AL2023_x86_64_STANDARD)"),
+    invalid("EKS08", group("AL2023_x86_64_NVIDIA", ["trn1.32xlarge"]), says="_NEURON"),
+    invalid("EKS08", group("AL2023_x86_64_STANDARD", ["c7g.4xlarge"]), says="an image for the processor of c7g.4xlarge"),
+    invalid("EKS08", group("AL2023_ARM_64_STANDARD", ["m7i.2xlarge"]), says="the processor of m7i.2xlarge"),
+    invalid("EKS08", group(diskSize=200, **TEMPLATED), template(name="t"), says="diskSize is 200"),
+    invalid("EKS08", group(**TEMPLATED), template(instanceType="p5.48xlarge"), says="names p5.48xlarge"),
+    invalid("EKS08", group(types=[], **TEMPLATED), template(imageId="ami-1", instanceType="p5.48xlarge"), says="names an image"),
+    invalid("EKS08", group("AL2023_x86_64_STANDARD", []), says="instanceTypes is unset (EKS takes t3.medium)"),
+    invalid("EKS08", group("AL2_x86_64_GPU"), cluster({"version": "1.33"}), says="Amazon Linux 2 ends with 1.32", edge=True),
+)
