@@ -21,6 +21,7 @@ pytestmark = pytest.mark.cluster
 TAINT = {"key": "trainyard.dev/training", "value": "true", "effect": "NoSchedule"}
 STARTUP_TAINT = {"key": "fsx.csi.aws.com/agent-not-ready", "effect": "NoExecute"}
 LABELS = {"trainyard.dev/pool": "gpu"}
+GANGS = "/apis/apps/v1/namespaces/default/statefulsets"
 RESOURCES = {"cpu": "100", "nvidia.com/gpu": "8", "vpc.amazonaws.com/efa": "32"}
 
 
@@ -62,13 +63,11 @@ def is_initialized(claim: Json) -> bool:
 
 
 def test_an_instance_becomes_a_node_that_runs_the_pod_it_was_launched_for(node: Node, emulator: Endpoint) -> None:
-    api, pods = node.api(), Pods(node)
+    api = node.api()
     api.apply("/apis/karpenter.k8s.aws/v1/ec2nodeclasses/gpu", node_class(make_landscape(emulator)))
     api.apply("/apis/karpenter.sh/v1/nodepools/gpu", node_pool(LABELS, TAINT, STARTUP_TAINT))
-    container = {"name": "main", "image": "example.org/trainer:1", "resources": {"requests": RESOURCES, "limits": RESOURCES}}
-    tolerations = [{"key": TAINT["key"], "operator": "Exists"}]
-    pods.run("gang-0", containers=[container], tolerations=tolerations, nodeSelector=LABELS)
-    pod = running_pod(node, "gang-0")
+    start_gang(node)
+    pod = running_pod(node)
     (claim,) = api.get(NODE_CLAIMS)["items"]
     wait_for("initialized NodeClaim", lambda: is_initialized(api.get(f"{NODE_CLAIMS}/{claim['metadata']['name']}")))
     (found,) = registered(node)
@@ -85,7 +84,7 @@ def test_an_instance_becomes_a_node_that_runs_the_pod_it_was_launched_for(node: 
 def test_a_deleted_claim_takes_its_instance_and_its_node_along(node: Node, emulator: Endpoint) -> None:
     api = node.api()
     (found,) = registered(node)
-    api.delete(f"{Pods.path}/gang-0")
+    end_gang(node)
     for claim in api.get(NODE_CLAIMS)["items"]:
         api.delete(f"{NODE_CLAIMS}/{claim['metadata']['name']}")
     wait_for("end of the node", lambda: not registered(node), seconds=90)
@@ -94,25 +93,51 @@ def test_a_deleted_claim_takes_its_instance_and_its_node_along(node: Node, emula
 
 
 def test_a_node_whose_instance_was_taken_away_goes_too(node: Node, emulator: Endpoint) -> None:
-    api, pods = node.api(), Pods(node)
-    container = {"name": "main", "image": "example.org/trainer:1", "resources": {"requests": RESOURCES, "limits": RESOURCES}}
-    pods.run("gang-1", containers=[container], tolerations=[{"key": TAINT["key"], "operator": "Exists"}], nodeSelector=LABELS)
-    running_pod(node, "gang-1")
+    api = node.api()
+    start_gang(node)
+    running_pod(node)
     (found,) = registered(node)
-    # The pod's owner would make another; here the pool must stay empty afterwards.
+    # The gang makes another pod, for which there must be no other node.
     api.delete("/apis/karpenter.sh/v1/nodepools/gpu")
     aws_client(emulator, "ec2").terminate_instances(InstanceIds=[found["metadata"]["annotations"][INSTANCE_ANNOTATION]])
     wait_for("end of the node", lambda: not registered(node), seconds=90)
 
 
-def running_pod(node: Node, name: str) -> Json:
-    """The pod `name` once it runs."""
+def start_gang(node: Node) -> None:
+    """A gang of one pod, with an owner as every pod of a job has it.
+
+    The owner matters: a NoExecute startup taint comes off in the scheduler's view before it does in the eviction controller's, which then
+    removes the pod that was just placed. A bare pod would be gone for good.
+    """
+    container = {"name": "main", "image": "example.org/trainer:1", "resources": {"requests": RESOURCES, "limits": RESOURCES}}
+    spec = {
+        "containers": [container],
+        "tolerations": [{"key": TAINT["key"], "operator": "Exists"}],
+        "nodeSelector": LABELS,
+        "terminationGracePeriodSeconds": 1,
+    }
+    labels = {"app": "gang"}
+    template = {"metadata": {"labels": labels}, "spec": spec}
+    body = {"metadata": {"name": "gang"}, "spec": {"serviceName": "gang", "selector": {"matchLabels": labels}, "template": template}}
+    node.api().create(GANGS, body)
+
+
+def end_gang(node: Node) -> None:
+    node.api().delete(f"{GANGS}/gang")
+    wait_for("end of the pod", lambda: not gang_pods(node))
+
+
+def gang_pods(node: Node) -> list[Json]:
+    return node.api().get(f"{Pods.path}?labelSelector=app%3Dgang")["items"]
+
+
+def running_pod(node: Node) -> Json:
+    """The gang's pod once it runs."""
 
     def probe() -> Json:
-        pod = node.api().get(f"{Pods.path}/{name}")
-        return pod if pod["status"].get("phase") == "Running" else {}
+        return next((pod for pod in gang_pods(node) if pod["status"].get("phase") == "Running"), {})
 
-    return wait_for(f"running pod {name}", probe, seconds=90)
+    return wait_for("running pod of the gang", probe, seconds=90)
 
 
 def instance_state(emulator: Endpoint, found: Json) -> str:
