@@ -83,7 +83,8 @@ lock: $(VENV)/.ready ## Rewrite the lock files from requirements.in
 .PHONY: test
 test: setup ## All tests that this machine can run (pytest -m unit for the quick ones)
 	@$(PYTEST) -m "unit and not slow" -q -n 2
-	@$(PYTEST) -m "not unit and not slow"
+	@$(PYTEST) -m "policy and not slow" -q -n 2
+	@$(PYTEST) -m "not unit and not policy and not slow"
 
 .PHONY: ci
 ci: check test ## What the pipeline runs

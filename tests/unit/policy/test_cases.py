@@ -11,7 +11,7 @@ from tests.unit.policy.analyzer import analyze, not_evaluated, violations
 from tests.unit.policy.case import Case
 from tests.unit.policy.cases import CASES
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.policy
 
 RULE_BY_ID = by_id(RULES)
 LEAST = 4

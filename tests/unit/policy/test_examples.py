@@ -7,7 +7,7 @@ from guardrails.reference import reference
 from local.paths import REPOSITORY
 from tests.unit.policy.analyzer import Diagnostic, Thing, analyze, not_evaluated, violations
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.policy
 PAGE = REPOSITORY / "docs/policies.md"
 
 

@@ -11,7 +11,7 @@ from tests.unit.policy.analyzer import UNKNOWN, Thing, analyze
 from tests.unit.policy.cases import CASES
 from tests.unit.policy.mutation import REMOVE, places, with_value
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.policy
 
 COUNT = int(os.environ.get("TRAINYARD_POLICY_FUZZ", "400"))
 SEED = 20261129

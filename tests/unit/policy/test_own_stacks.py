@@ -13,7 +13,7 @@ from tests.unit.workloads.builders import cpu_job, gpu_job
 from tests.unit.workloads.test_program import run
 from workloads.kinds import KINDS
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.policy
 
 _ID = {
     "aws:ec2/subnet:Subnet": "subnet",

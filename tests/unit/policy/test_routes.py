@@ -14,7 +14,7 @@ from tests.unit.policy.case import Case
 from tests.unit.policy.cases import CASES
 from tests.unit.policy.test_cases import name
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.policy
 
 RULE_BY_ID = by_id(RULES)
 NOT_OBJECTS = frozenset({tokens.RELEASE})

@@ -17,7 +17,7 @@ from tests.unit.policy.cases import CASES
 from tests.unit.policy.mutation import REMOVE, with_each
 from tests.unit.policy.test_cases import name
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.policy
 
 RULE_BY_ID = by_id(RULES)
 SHARE = int(os.environ.get("TRAINYARD_POLICY_SWEEP", "23"))
