@@ -22,6 +22,7 @@ _BUCKET_URL = re.compile(r"s3://[a-z0-9][-.a-z0-9]{1,61}[a-z0-9](/[^/]+)*/?")
 _BYTE_VOCABULARY = 256
 _NOT_IN_DEEPSPEED = {
     "tensor": "which flattens the parameters that tensor ranks share",
+    "context": "whose ranks all take samples of their own",
     "pipeline": "whose pipelines take a model of another form and at most ZeRO-1",
     "expert": "whose experts are a layer of its own, with other routing and checkpoints",
 }
@@ -309,7 +310,8 @@ class EngineConfig(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class ParallelConfig(Section):
-    """Ranks along each axis of the device mesh: world size = pipeline x replicate x shard x tensor, the last one between neighbours."""
+    """Ranks along each axis of the device mesh: world size = pipeline x replicate x shard x context x tensor, the last one between
+    neighbours."""
 
     replicate: Positive | None = None
     """Data-parallel replicas, each with a whole copy of the state. Nothing means what the other axes leave over."""
@@ -317,6 +319,9 @@ class ParallelConfig(Section):
     """Data-parallel ranks that divide the state among them. Nothing means what the other axes leave over, for the engine that shards."""
     tensor: Positive = 1
     """Ranks that divide each layer's matrices among them: neighbours, on one node. A divisor of model.num_kv_heads."""
+    context: Positive = 1
+    """Ranks that divide the sequence of each sample among them, and gather the keys and values of earlier positions in each layer. A
+    divisor of data.sequence_length."""
     pipeline: Positive = 1
     """Ranks that the model is cut over by depth. Micro-batches go through it, so that accumulation is at least as many."""
     stages_per_rank: Positive = 1
@@ -498,6 +503,7 @@ class TrainConfig(Section):
                     raise ConfigError(f"parallel.{axis}", ranks, f"1 when engine.kind is deepspeed, {reason}; use ddp or fsdp")
         self._check_experts()
         self._check_pipeline()
+        self._check_context()
         if parallel.tensor == 1:
             return
         for path, size in (
@@ -513,11 +519,24 @@ class TrainConfig(Section):
         """Refuse what only the transformer of our own has, and what quantised weights do not go with."""
         if self.model.kind != "huggingface":
             return
-        for axis in ("tensor", "pipeline", "expert"):
+        for axis in ("tensor", "context", "pipeline", "expert"):
             if (size := getattr(self.parallel, axis)) > 1:
                 raise ConfigError(f"parallel.{axis}", size, "1 when model.kind is huggingface; shard it with fsdp or a ZeRO stage instead")
         if self.model.adapter.kind == "qlora" and self.engine.kind != "ddp":
             raise ConfigError("engine.kind", self.engine.kind, "ddp when model.adapter.kind is qlora: quantised weights are not sharded")
+
+    def _check_context(self) -> None:
+        parallel, length = self.parallel, self.data.sequence_length
+        if parallel.context == 1:
+            return
+        if self.model.num_experts is not None:
+            allowed = "1 when model.num_experts is set: capacity and balance are taken over whole samples"
+            raise ConfigError("parallel.context", parallel.context, allowed)
+        if parallel.pipeline > 1:
+            raise ConfigError("parallel.context", parallel.context, "1 when parallel.pipeline is above 1")
+        if length % (parallel.context * parallel.tensor):
+            allowed = f"a multiple of parallel.context {parallel.context} x parallel.tensor {parallel.tensor}"
+            raise ConfigError("data.sequence_length", length, allowed)
 
     def _check_experts(self) -> None:
         expert, model = self.parallel.expert, self.model
@@ -574,6 +593,7 @@ class TrainConfig(Section):
             shard=parallel.shard,
             tensor=parallel.tensor,
             pipeline=parallel.pipeline,
+            context=parallel.context,
             expert=parallel.expert,
         )
         if ranks_per_node is not None:

@@ -9,12 +9,13 @@ from training.layout import AXES, Layout
 def build_mesh(layout: Layout, place: device, always: tuple[str, ...] = ()) -> DeviceMesh | None:
     """Process groups along the axes that the layout uses, named as they are; None if it uses none.
 
-    Axes in `always` are part of the mesh even with one rank.
+    Axes in `always` are part of the mesh even with one rank. The context axis is none of its own: for parameters and gradients, ranks that
+    see other parts of a sample are as those that see other samples, so it is part of the innermost data axis.
     """
-    used = [axis for axis in AXES if getattr(layout, axis) > 1 or axis in always]
-    if not used:
-        return None
-    return init_device_mesh(place.type, tuple(getattr(layout, axis) for axis in used), mesh_dim_names=tuple(used))
+    sizes = dict(zip(AXES, layout.sizes, strict=True))
+    sizes["shard" if "shard" in always else layout.expert_axis] *= sizes.pop("context")
+    used = {axis: size for axis, size in sizes.items() if size > 1 or axis in always}
+    return init_device_mesh(place.type, tuple(used.values()), mesh_dim_names=tuple(used)) if used else None
 
 
 def part(mesh: DeviceMesh | None, *axes: str) -> DeviceMesh | None:

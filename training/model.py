@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from training.config import ModelConfig
+from training.context_parallel import Context, lower_triangle
 from training.flops import flops_per_token
 from training.moe import MixtureOfExperts
 from training.weights import fill_normal
@@ -40,6 +41,8 @@ class Transformer(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
+        self.context: Context | None = None
+        """This rank's part of the sequence, where ranks divide it."""
         self.embedding: Embedding | None = Embedding(config.vocab_size, config.dim)
         # By name and not by place, so that a pipeline stage that holds some of them calls them as the whole model does.
         self.blocks = nn.ModuleDict({str(layer): Block(config) for layer in range(config.num_layers)})
@@ -53,7 +56,9 @@ class Transformer(nn.Module):
         part; one without head gives what the next one takes.
         """
         # Computed here and not kept as a buffer: an engine that casts modules to bf16 would spoil the angles of late positions.
-        rotation = rotary(length or inputs.shape[1], self.config.dim // self.config.num_heads, self.config.rope_theta, inputs.device)
+        length = length or inputs.shape[1]
+        first = self.context.index * length if self.context else 0
+        rotation = rotary(length, self.config.dim // self.config.num_heads, self.config.rope_theta, inputs.device, first=first)
         state = self.embedding(inputs) if self.embedding is not None else inputs
         if self.config.num_experts is not None:
             state = (state, torch.zeros(len(inputs), device=inputs.device) if balance is None else balance)
@@ -64,6 +69,12 @@ class Transformer(nn.Module):
         hidden, *balances = state if isinstance(state, tuple) else (state,)
         logits = self.head(self.norm(hidden)).float()
         return (logits, *balances) if balances else logits
+
+    def divide_sequences(self, context: Context) -> None:
+        """Take a part of each sample's sequence from here on, and give the logits of that part."""
+        self.context = context
+        for block in self.blocks.values():
+            block.attention.context = context
 
     @torch.no_grad()
     def init_weights(self, seed: int) -> None:
@@ -151,6 +162,8 @@ class Attention(nn.Module):
         self.head_dim = config.dim // config.num_heads
         self.dropout = config.dropout
         self.kernel = config.attention
+        self.context: Context | None = None
+        """This rank's part of the sequence, where ranks divide it."""
         self.query = Linear(config.dim, self.num_heads * self.head_dim, bias=False)
         self.key = Linear(config.dim, self.num_kv_heads * self.head_dim, bias=False)
         self.value = Linear(config.dim, self.num_kv_heads * self.head_dim, bias=False)
@@ -161,13 +174,17 @@ class Attention(nn.Module):
         query = rotate(self._heads(self.query(hidden)), rotation)
         key = rotate(self._heads(self.key(hidden)), rotation)
         value = self._heads(self.value(hidden))
+        if self.context:
+            key, value = self.context.with_earlier(key), self.context.with_earlier(value)
+        mask = lower_triangle(query.shape[2], key.shape[2], query.device)
         groups = self.num_heads // self.num_kv_heads
         with attention_kernel(self.kernel):
             mixed = F.scaled_dot_product_attention(
                 query,
                 key.repeat_interleave(groups, dim=1),
                 value.repeat_interleave(groups, dim=1),
-                is_causal=True,
+                attn_mask=mask,
+                is_causal=mask is None,
                 dropout_p=self.dropout if self.training else 0.0,
             )
         return self.out(mixed.transpose(1, 2).flatten(2))
@@ -191,10 +208,10 @@ class FeedForward(nn.Module):
         return self.down(F.silu(self.gate(hidden)) * self.up(hidden))
 
 
-def rotary(length: int, head_dim: int, theta: float, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Cosine and sine, each [sequence, head / 2] in fp32."""
+def rotary(length: int, head_dim: int, theta: float, device: torch.device, *, first: int = 0) -> tuple[Tensor, Tensor]:
+    """Cosine and sine, each [sequence, head / 2] in fp32, of positions from `first` on."""
     frequencies = theta ** (-torch.arange(0, head_dim, 2, device=device, dtype=torch.float32) / head_dim)
-    angles = torch.outer(torch.arange(length, device=device, dtype=torch.float32), frequencies)
+    angles = torch.outer(torch.arange(first, first + length, device=device, dtype=torch.float32), frequencies)
     return angles.cos(), angles.sin()
 
 

@@ -8,6 +8,7 @@ from torch.distributed.device_mesh import DeviceMesh
 
 from training.architecture import Architecture, choose_architecture, place, prepare_blocks
 from training.config import TrainConfig
+from training.context_parallel import Context, join_context
 from training.data_parallel import replicate_experts, replicate_state, shard_experts_state, shard_state
 from training.expert_parallel import shard_experts
 from training.layout import Layout
@@ -27,6 +28,8 @@ class Placed:
     """Its pipeline stages by number, in the order in which a micro-batch passes them; the model itself without a pipeline."""
     mesh: DeviceMesh | None
     """None where there is nothing to divide, or DistributedDataParallel does it."""
+    context: Context | None
+    """This rank's part of each sample's sequence, where ranks divide it."""
 
 
 def build_parallel(config: TrainConfig, layout: Layout, rank: int, device: torch.device) -> Placed:
@@ -44,7 +47,10 @@ def build_parallel(config: TrainConfig, layout: Layout, rank: int, device: torch
         _spread(stage, architecture, config, layout, mesh)
         place(stage, torch.device("cpu") if config.engine.offload_parameters == "cpu" else device)
     architecture.fill(model)
-    return Placed(model, stages, mesh)
+    if context := join_context(layout, rank):
+        assert isinstance(model, Transformer)
+        model.divide_sequences(context)
+    return Placed(model, stages, mesh, context)
 
 
 def _spread(model: nn.Module, architecture: Architecture, config: TrainConfig, layout: Layout, mesh: DeviceMesh | None) -> None:
@@ -68,5 +74,5 @@ def _spread(model: nn.Module, architecture: Architecture, config: TrainConfig, l
 
 
 def is_replicated_by_ddp(config: TrainConfig, layout: Layout) -> bool:
-    """Whether whole replicas are the only axis, so that DistributedDataParallel does it all."""
-    return config.engine.kind == "ddp" and 1 < layout.world_size == layout.replicate and layout.expert == 1
+    """Whether whole copies of the state are the only axis, so that DistributedDataParallel does it all."""
+    return config.engine.kind == "ddp" and 1 < layout.world_size == layout.replicate * layout.context and layout.expert == 1

@@ -26,10 +26,10 @@ pytestmark = pytest.mark.training
 WHOLE_TABLE = os.environ.get("TRAINYARD_PARITY") == "all"
 # One of each kind; what the whole trainer runs below is left out.
 SELECTION = {
-    "FSDP2, gradients summed per micro-batch, 2 ranks",
     "FSDP2, offloaded to the CPU, 2 ranks",
     "FSDP2, recomputed selectively, 2 ranks",
     "HSDP 2 x 2, 4 ranks",
+    "FSDP2 2 x CP 2, 4 ranks",
     "DDP 2 x TP 2, 4 ranks",
     "FSDP2 2 x TP 2, 4 ranks",
     "ZeRO-2, optimizer offloaded, 2 ranks",

@@ -57,9 +57,11 @@ class TorchEngine:
         """See Engine."""
         self._wrapped.train()
         losses = [self._micro_step(samples, last=index == self._accumulation) for index, samples in enumerate(batches, start=1)]
-        return torch.stack(losses).double().mean()
+        mean = torch.stack(losses).double().mean()
+        return self._placed.context.mean(mean) if self._placed.context else mean
 
     def _micro_step(self, samples: Samples, *, last: bool) -> Tensor:
+        samples = self._placed.context.cut(samples) if self._placed.context else samples
         with self._gradient_sync(last), self._sharded_loss():
             with self._autocast():
                 losses, objective = sample_losses(self._wrapped(samples.tokens), samples.targets)
@@ -84,8 +86,11 @@ class TorchEngine:
     def sample_losses(self, samples: Samples) -> Tensor:
         """See Engine."""
         self._model.eval()
+        context = self._placed.context
+        samples = context.cut(samples) if context else samples
         with self._autocast(), self._sharded_loss():
-            return sample_losses(self._model(samples.tokens), samples.targets)[0]
+            losses = sample_losses(self._model(samples.tokens), samples.targets)[0]
+        return context.mean(losses) if context else losses
 
     def measures(self) -> dict[str, float]:
         """See Engine."""

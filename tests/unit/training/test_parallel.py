@@ -33,6 +33,19 @@ FSDP = {"kind": "fsdp"}
         ({"parallel": {"tensor": 2}, "model": {"ffn_dim": 383}}, "model.ffn_dim: 383 is refused; allowed: a multiple of parallel.tensor"),
         ({"parallel": {"tensor": 2}, "model": {"vocab_size": 257}}, "model.vocab_size: 257 is refused; allowed: a multiple of"),
         ({"parallel": {"tensor": 2}, "data": {"sequence_length": 127}}, "data.sequence_length: 127 is refused; allowed: a multiple of"),
+        (
+            {"parallel": {"context": 3}},
+            "data.sequence_length: 256 is refused; allowed: a multiple of parallel.context 3 x parallel.tensor 1",
+        ),
+        ({"parallel": {"context": 2, "pipeline": 2}}, "parallel.context: 2 is refused; allowed: 1 when parallel.pipeline is above 1"),
+        (
+            {"parallel": {"context": 2}, "model": {"num_experts": 4}},
+            "parallel.context: 2 is refused; allowed: 1 when model.num_experts is set: capacity and balance are taken over whole samples",
+        ),
+        (
+            {"parallel": {"context": 2}, "engine": {"kind": "deepspeed", "zero_stage": 1}},
+            "parallel.context: 2 is refused; allowed: 1 when engine.kind is deepspeed, whose ranks all take samples of their own",
+        ),
         ({"parallel": {"tensor": 0}}, "parallel.tensor: 0 is refused; allowed: a number >= 1"),
         ({"parallel": {"tensors": 2}}, "parallel.tensors: 2 is refused; allowed: no such key; did you mean tensor?"),
         ({"engine": {"sync_gradients": "micro_batch"}}, 'engine.sync_gradients: "micro_batch" is refused; allowed: step when kind is ddp'),
