@@ -29,6 +29,7 @@ FSDP = {"engine": {"kind": "fsdp"}}
 
 FSDP = {"engine": {"kind": "fsdp"}}
 TENSOR = {"parallel": {"tensor": 2}}
+CONTEXT = {"engine": {"kind": "fsdp"}, "parallel": {"context": 2}}
 
 
 def zero(stage: int, precision: str = "fp32") -> dict:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.job import DDP, FSDP, TENSOR, Job, values, zero
+from tests.training.job import CONTEXT, DDP, FSDP, TENSOR, Job, values, zero
 from tests.training.rank import REPOSITORY, environment, training_python
 from training.history import History
 from training.parity_cases import CASES
@@ -35,7 +35,17 @@ SELECTION = {
     "ZeRO-2, optimizer offloaded, 2 ranks",
     "ZeRO-3, both offloaded, 2 ranks",
 }
-RECOMPUTED = {**zero(3), "model": {"activation_checkpointing": "full"}}
+# Settings, ranks and micro batch.
+STRATEGIES: dict[str, tuple[dict, int, int]] = {
+    "ddp-2": (DDP, 2, 2),
+    "ddp-4": (DDP, 4, 2),
+    "no-accumulation": (DDP, 1, 8),
+    "fsdp-2": (FSDP, 2, 2),
+    "tensor-2": (TENSOR, 2, 2),
+    "context-2": (CONTEXT, 2, 2),
+    **{f"zero-{stage}": (zero(stage), 2, 2) for stage in range(4)},
+    "zero-3-recomputed": ({**zero(3), "model": {"activation_checkpointing": "full"}}, 2, 2),
+}
 
 
 @pytest.fixture(scope="module")
@@ -45,22 +55,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> History
     return job.history()
 
 
-@pytest.mark.parametrize(
-    ("engine", "ranks", "micro"),
-    [
-        (DDP, 2, 2),
-        (DDP, 4, 2),
-        (DDP, 1, 8),
-        (zero(0), 2, 2),
-        (zero(1), 2, 2),
-        (zero(2), 2, 2),
-        (zero(3), 2, 2),
-        (RECOMPUTED, 2, 2),
-        (FSDP, 2, 2),
-        (TENSOR, 2, 2),
-    ],
-    ids=["ddp-2", "ddp-4", "no-accumulation", "zero-0", "zero-1", "zero-2", "zero-3", "zero-3-recomputed", "fsdp-2", "tensor-2"],
-)
+@pytest.mark.parametrize(("engine", "ranks", "micro"), STRATEGIES.values(), ids=STRATEGIES)
 def test_losses_equal_those_of_a_single_process(job: Job, reference: History, engine: dict, ranks: int, micro: int) -> None:
     job.run(ranks=ranks, batch={"micro": micro}, **engine)
     history = job.history()

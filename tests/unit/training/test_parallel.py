@@ -35,7 +35,7 @@ FSDP = {"kind": "fsdp"}
         ({"parallel": {"tensor": 2}, "data": {"sequence_length": 127}}, "data.sequence_length: 127 is refused; allowed: a multiple of"),
         (
             {"parallel": {"context": 3}},
-            "data.sequence_length: 256 is refused; allowed: a multiple of parallel.context 3 x parallel.tensor 1",
+            "data.sequence_length: 256 is refused; allowed: a multiple of parallel.context 3",
         ),
         ({"parallel": {"context": 2, "pipeline": 2}}, "parallel.context: 2 is refused; allowed: 1 when parallel.pipeline is above 1"),
         (
