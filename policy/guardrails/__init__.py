@@ -25,13 +25,14 @@ from guardrails import (
     pod_security,
     ray,
     release,
+    security,
     slurm,
     storage,
     volcano,
 )
 from guardrails.rule import Example, Rule, StackRule
 
-_PLATFORM = (storage, network, karpenter, eks)
+_PLATFORM = (storage, network, karpenter, eks, security)
 _PODS = (pod, pod_security, images, pod_devices, pod_memory)
 _JOBS = (mpi, volcano, batch_job, ray, slurm, hub, argo)
 _TRAINING = (deepspeed, parallelism, checkpointing)

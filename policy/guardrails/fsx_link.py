@@ -11,7 +11,7 @@ from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.tokens import BUCKET, BUCKET_VERSIONING, DRA, LUSTRE, PERSISTENT_VOLUME
 
-_CHECKPOINT = re.compile(r"(?<![a-z])(checkpoints?|ckpts?)(?![a-z])", re.IGNORECASE)
+CHECKPOINT = re.compile(r"(?<![a-z])(checkpoints?|ckpts?)(?![a-z])", re.IGNORECASE)
 # The kind of the FSx controller of ACK, which people write such a field into.
 _FILE_SYSTEM_OBJECTS = tuple(f"kubernetes:fsx.services.k8s.aws/{version}:FileSystem" for version in ("v1alpha1", "v1beta1", "v1"))
 _EVENTS = ("NEW", "CHANGED", "DELETED")
@@ -42,12 +42,12 @@ def _checkpoints(program: Program, report: Report) -> None:
 
 
 def _holds_checkpoints(program: Program, resource: Resource) -> bool:
-    if _CHECKPOINT.search(resource.name):
+    if CHECKPOINT.search(resource.name):
         return True
     volumes = [volume for volume in program.of(PERSISTENT_VOLUME) if resource.urn and resource.urn in volume.sources.get("spec", ())]
-    if any(_CHECKPOINT.search(f"{volume.name} {volume.at('metadata', 'name').text()}") for volume in volumes):
+    if any(CHECKPOINT.search(f"{volume.name} {volume.at('metadata', 'name').text()}") for volume in volumes):
         return True
-    return any(_CHECKPOINT.search(key) or _CHECKPOINT.search(tag.text()) for key, tag in resource.at("tags").entries())
+    return any(CHECKPOINT.search(key) or CHECKPOINT.search(tag.text()) for key, tag in resource.at("tags").entries())
 
 
 def _safe(program: Program, shape: Shape, report: Report) -> None:

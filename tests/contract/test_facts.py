@@ -1,13 +1,15 @@
 """The policy pack keeps its own facts so that it can be used alone; they must be those the platform builds on."""
 
+import re
+from pathlib import Path
 from typing import get_args
 
 import pytest
 
-from guardrails import pool, template
+from guardrails import facts, pool, template
+from guardrails.facts import efa_interfaces, load, lustre_throughput, network_cards
 from guardrails.facts import instance_types as pack_types
-from guardrails.facts import lustre_throughput
-from infra import catalogue, labels
+from infra import catalogue, labels, versions
 from infra.settings.storage import Persistent1Settings, Persistent2Settings
 
 pytestmark = pytest.mark.unit
@@ -23,6 +25,26 @@ def test_pack_and_catalogue_count_the_same_devices_and_interfaces(name: str) -> 
     ours, theirs = pack_types()[name], catalogue.require(name)
     assert theirs.accelerator is not None
     assert (ours.count, ours.efa, ours.cards) == (theirs.accelerator.count, theirs.efa_max, theirs.network_cards)
+
+
+@pytest.mark.parametrize("kind", catalogue.instance_types(), ids=lambda kind: kind.name)
+def test_pack_and_catalogue_agree_on_the_fabric_of_every_type(kind: catalogue.InstanceType) -> None:
+    assert efa_interfaces().get(kind.name) == kind.efa_max
+    assert network_cards(kind.name) == kind.network_cards
+    assert (kind.name.partition(".")[0] in load("fleet")["arm"]) == (kind.arch == "arm64")
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in Path(facts.__file__).parent.glob("*.json")))
+def test_every_fact_says_where_it_comes_from_and_when_it_was_read(name: str) -> None:
+    found = load(name)
+    assert len(found["source"]) > 20
+    # The day it was read, or the releases it was taken from.
+    assert "date" in found or re.search(r"read 20|[0-9]+\.[0-9]+\.[0-9]+", found["source"])
+
+
+def test_a_settings_file_asks_for_a_kubernetes_that_the_pack_has_a_date_of() -> None:
+    assert versions.KUBERNETES in load("eks")["standardUntil"]
+    assert versions.KUBERNETES in load("karpenter")["leastForKubernetes"]
 
 
 def test_settings_offer_only_throughputs_that_the_pack_lets_pass() -> None:
