@@ -8,7 +8,7 @@ from guardrails import clock
 from tests.unit.policy.analyzer import analyze, violations
 from tests.unit.policy.cases import eks
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.policy
 
 
 def on(day: str) -> datetime.datetime:
