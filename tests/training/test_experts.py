@@ -58,13 +58,24 @@ def test_interleaved_stages_equal_a_single_process(job: Job, tmp_path: Path) -> 
 
 
 def test_a_run_goes_on_in_any_layout(job: Job, reference: History) -> None:
-    """From stages to experts divided over shards, to a single process, to stages again."""
+    """From stages to experts divided over shards, to ZeRO, to a single process, to stages again."""
     job.settings |= EXPERTS
     single: dict[str, Any] = DDP
-    for settings, ranks in ((STAGES, 2), (SHARED, 2), (single, 1)):
-        job.run(ranks=ranks, expect=75, stop_after=3, **settings)
+    for settings, ranks in ((STAGES, 2), (SHARED, 2), (zero(2), 2), (single, 1)):
+        job.run(ranks=ranks, expect=75, stop_after=2, **settings)
     job.run(ranks=2, **STAGES)
     assert_equal(job.history(), reference)
+
+
+@pytest.mark.parametrize("kind", ["ddp", "fsdp"])
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_half_precision_in_stages_stays_near_fp32(job: Job, tmp_path: Path, kind: str, precision: str) -> None:
+    """What goes from stage to stage is fp32 under autocast, and half as wide under FSDP2."""
+    alone = Job(tmp_path / "alone", job.settings)
+    alone.run()
+    job.run(ranks=2, engine={"kind": kind, "precision": precision}, **STAGES)
+    assert values(job.history(), "loss") == pytest.approx(values(alone.history(), "loss"), rel=2e-3)
+    assert values(job.history(), "loss") != values(alone.history(), "loss")
 
 
 def assert_equal(history: History, reference: History) -> None:
