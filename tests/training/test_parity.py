@@ -34,6 +34,10 @@ SELECTION = {
     "FSDP2 2 x TP 2, 4 ranks",
     "ZeRO-2, optimizer offloaded, 2 ranks",
     "ZeRO-3, both offloaded, 2 ranks",
+    "MoE, HSDP 2 x 2, EP 2, 4 ranks",
+    "MoE, FSDP2 2 x TP 2, EP 2, 4 ranks",
+    "PP 2 x FSDP2 2, interleaved, 4 ranks",
+    "PP 2 x TP 2, 4 ranks",
 }
 # Settings, ranks and micro batch.
 STRATEGIES: dict[str, tuple[dict, int, int]] = {
