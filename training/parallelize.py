@@ -46,6 +46,9 @@ def build_parallel(config: TrainConfig, layout: Layout, rank: int, device: torch
     for stage in stages.values():
         _spread(stage, architecture, config, layout, mesh)
         place(stage, torch.device("cpu") if config.engine.offload_parameters == "cpu" else device)
+        for buffer in stage.buffers():
+            # Only parameters are gathered from where they are offloaded to.
+            buffer.data = buffer.data.to(device)
     architecture.fill(model)
     if context := join_context(layout, rank):
         assert isinstance(model, Transformer)
