@@ -68,7 +68,8 @@ def _run(
                 trainer = Trainer(config, ranks, layout, plan, dataset, loader, engine, checkpointer, metrics, meter, progress, watchdog)
                 outcome = trainer.train(stop)
                 metrics.end(progress.step, outcome.name.lower())
-        ranks.leave()
+        ranks.barrier()
+    torch.distributed.destroy_process_group()
     return outcome
 
 

@@ -16,6 +16,7 @@ from guardrails import (
     hub,
     images,
     karpenter,
+    karpenter_admission,
     mpi,
     network,
     parallelism,
@@ -36,7 +37,7 @@ _PLATFORM = (storage, network, karpenter, eks, security)
 _PODS = (pod, pod_security, images, pod_devices, pod_memory)
 _JOBS = (mpi, volcano, batch_job, ray, slurm, hub, argo)
 _TRAINING = (deepspeed, parallelism, checkpointing)
-_MODULES = (custom_resource, *_PLATFORM, *_PODS, *_JOBS, *_TRAINING, release)
+_MODULES = (custom_resource, karpenter_admission, *_PLATFORM, *_PODS, *_JOBS, *_TRAINING, release)
 
 DOMAINS: Mapping[str, tuple[Rule | StackRule, ...]] = {(module.__doc__ or "").splitlines()[0]: module.RULES for module in _MODULES}
 """What a domain is about -> its rules."""

@@ -56,6 +56,7 @@ class Schemas:
             yield from self._object(node, value, schema)
         elif isinstance(value, list):
             yield from _duplicates(node, value, schema)
+            yield from self._holes(node, schema)
 
     def members(self, node: Node, schema: Mapping[str, Any]) -> Iterator[tuple[Node, Mapping[str, Any]]]:
         """The members of a mapping or list that the schema says something of, each with its own schema."""
@@ -81,6 +82,12 @@ class Schemas:
                 if key not in schema["properties"]:
                     known = ", ".join(sorted(schema["properties"]))
                     yield Mismatch(node.at(key), f"one of {known}" if len(known) < 400 else "a field of this kind", pruned=True)
+
+    def _holes(self, node: Node, schema: Mapping[str, Any]) -> Iterator[Mismatch]:
+        """A null in a list is not pruned as one in a mapping is."""
+        items = schema.get("items")
+        if isinstance(items, Mapping) and not self._resolved(items).get("nullable"):
+            yield from (Mismatch(member, "no null in a list", "null") for member in node.elements() if member.raw is None)
 
     def _combined(self, node: Node, schema: Mapping[str, Any]) -> Iterator[str]:
         if schema.get("x-kubernetes-int-or-string"):
