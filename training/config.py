@@ -31,7 +31,18 @@ S3_SCHEME = "s3://"
 _SCHEME = re.compile(r"[a-z0-9]+://")
 _S3_URL = re.compile(r"s3://[a-z0-9][-.a-z0-9]{1,61}[a-z0-9](/.*)?")
 # What only the transformer of our own has from the configuration.
-_OWN_SHAPE = ("dim", "num_layers", "num_heads", "num_kv_heads", "ffn_dim", "num_experts", "rope_theta", "norm_eps", "dropout")
+_OWN_SHAPE = (
+    "dim",
+    "num_layers",
+    "num_heads",
+    "num_kv_heads",
+    "ffn_dim",
+    "num_experts",
+    "rope_theta",
+    "norm_eps",
+    "dropout",
+    "document_end",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +120,9 @@ class ModelConfig(Section):
     """Dropout on attention and residuals while training; evaluation always uses none."""
     attention: Literal["auto", "flash", "efficient", "math"] = "auto"
     """Kernel family of scaled dot product attention; auto lets PyTorch choose. The choice is logged."""
+    document_end: Count | None = None
+    """Token id that ends a document. With it, attention stays within documents and positions start anew in each, so that documents packed
+    into a sample do not see each other. Nothing means that they do."""
     activation_checkpointing: Literal["none", "full", "selective"] = "none"
     """Whether blocks keep their activations or recompute them in the backward pass (never the reentrant form): full recomputes all,
     selective keeps the results of matrix products and attention."""
@@ -123,7 +137,16 @@ class ModelConfig(Section):
             raise ConfigError("dim", self.dim, f"dim / num_heads even, for rotary pairs; with num_heads = {self.num_heads} it is odd")
         if self.num_heads % self.num_kv_heads:
             raise ConfigError("num_kv_heads", self.num_kv_heads, f"a divisor of num_heads = {self.num_heads}")
+        self._check_documents()
         self._check_experts()
+
+    def _check_documents(self) -> None:
+        if self.document_end is None:
+            return
+        if self.document_end >= self.vocab_size:
+            raise ConfigError("document_end", self.document_end, f"a token id, below vocab_size = {self.vocab_size}")
+        if self.attention == "flash":
+            raise ConfigError("attention", self.attention, "auto, efficient or math when document_end is set: flash kernels take no mask")
 
     def _check_kind(self) -> None:
         if self.kind == "huggingface":
@@ -534,6 +557,9 @@ class TrainConfig(Section):
             raise ConfigError("parallel.context", parallel.context, allowed)
         if parallel.pipeline > 1:
             raise ConfigError("parallel.context", parallel.context, "1 when parallel.pipeline is above 1")
+        if self.model.document_end is not None:
+            allowed = "nothing when parallel.context is above 1: a rank sees only its part of where documents end"
+            raise ConfigError("model.document_end", self.model.document_end, allowed)
         if length % (parallel.context * parallel.tensor):
             allowed = f"a multiple of parallel.context {parallel.context} x parallel.tensor {parallel.tensor}"
             raise ConfigError("data.sequence_length", length, allowed)
@@ -555,6 +581,9 @@ class TrainConfig(Section):
                 f"at least parallel.pipeline {parallel.pipeline} x stages_per_rank {parallel.stages_per_rank} = {stages}, one per stage"
             )
             raise ConfigError("model.num_layers", model.num_layers, allowed)
+        if model.document_end is not None:
+            allowed = "nothing when parallel.pipeline is above 1: only the first stage sees where documents end"
+            raise ConfigError("model.document_end", model.document_end, allowed)
         if self.engine.sync_gradients != "step":
             allowed = "step when parallel.pipeline is above 1: a stage's gradients are summed after its last micro-batch"
             raise ConfigError("engine.sync_gradients", self.engine.sync_gradients, allowed)

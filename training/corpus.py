@@ -28,6 +28,8 @@ class Corpus(Protocol):
     """Digest that tells another corpus from this one, wherever it lies."""
     vocab_size: int | None
     """One more than the largest id that it may hold, where that is known."""
+    document_end: int | None
+    """Id that ends its documents, where that is known."""
 
     def describe(self) -> str:
         """Size and place, for the log."""
@@ -54,6 +56,7 @@ class FileCorpus:
     """Files as one long array of tokens, in sorted order of their names; nothing is read before it is asked for."""
 
     vocab_size: int | None = None
+    document_end: int | None = None
 
     def __init__(self, config: DataConfig) -> None:
         """Find the files. Raises DataError."""

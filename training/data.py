@@ -65,6 +65,9 @@ class Dataset:
         if needed > self._vocab_size:
             limit = f"model.vocab_size is {self._vocab_size}; set it to at least {needed}"
             raise DataError(f"data.shards has ids up to {needed - 1}, but {limit}")
+        if config.model.document_end is not None and data.shards and config.model.document_end != self._corpus.document_end:
+            found = "nothing" if self._corpus.document_end is None else f"id {self._corpus.document_end}"
+            raise DataError(f"documents in data.shards end with {found}, but model.document_end is {config.model.document_end}")
         trained = [end - end // self._nth for end in (0, *self._ends)]
         sizes = [end - start for start, end in pairwise(trained)]
         self._order = SampleOrder(sizes, seed=config.seed, window=data.shuffle_shards)

@@ -5,7 +5,7 @@ matters, so a model can be built on the meta device and filled by `init_weights`
 """
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -35,6 +35,17 @@ load-balancing loss of each sample, weighted and summed over blocks, [batch].
 """
 
 
+class Rotation(NamedTuple):
+    """What attention knows of positions."""
+
+    cosine: Tensor
+    """Of each position's angles in fp32: [sequence, head / 2], or [batch, 1, sequence, head / 2] where samples differ."""
+    sine: Tensor
+    """The same."""
+    mask: Tensor | None = None
+    """Which positions each one sees, [batch, 1, sequence, sequence]; nothing means itself and all before it."""
+
+
 class Transformer(nn.Module):
     """Token ids [batch, sequence] to logits [batch, sequence, vocab], in fp32; as `Routed`, if the model has experts."""
 
@@ -59,6 +70,8 @@ class Transformer(nn.Module):
         length = length or inputs.shape[1]
         first = self.context.index * length if self.context else 0
         rotation = rotary(length, self.config.dim // self.config.num_heads, self.config.rope_theta, inputs.device, first=first)
+        if self.config.document_end is not None:
+            rotation = within_documents(rotation, inputs, self.config.document_end)
         state = self.embedding(inputs) if self.embedding is not None else inputs
         if self.config.num_experts is not None:
             state = (state, torch.zeros(len(inputs), device=inputs.device) if balance is None else balance)
@@ -142,7 +155,7 @@ class Block(nn.Module):
         self.feed_forward = FeedForward(config) if config.num_experts is None else MixtureOfExperts(config)
         self.dropout = config.dropout
 
-    def forward(self, state: Tensor | Routed, rotation: tuple[Tensor, Tensor]) -> Tensor | Routed:
+    def forward(self, state: Tensor | Routed, rotation: Rotation) -> Tensor | Routed:
         """[batch, sequence, dim] to the same; with experts, this block's balance loss comes on top of the others'."""
         hidden, *balances = state if isinstance(state, tuple) else (state,)
         hidden = hidden + F.dropout(self.attention(self.attention_norm(hidden), rotation), self.dropout, self.training)
@@ -169,14 +182,14 @@ class Attention(nn.Module):
         self.value = Linear(config.dim, self.num_kv_heads * self.head_dim, bias=False)
         self.out = Linear(self.num_heads * self.head_dim, config.dim, bias=False)
 
-    def forward(self, hidden: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
-        """[batch, sequence, dim] to the same; each position sees itself and the ones before it."""
+    def forward(self, hidden: Tensor, rotation: Rotation) -> Tensor:
+        """[batch, sequence, dim] to the same; each position sees itself and the ones before it, in its document if there is a mask."""
         query = rotate(self._heads(self.query(hidden)), rotation)
         key = rotate(self._heads(self.key(hidden)), rotation)
         value = self._heads(self.value(hidden))
         if self.context:
             key, value = self.context.with_earlier(key), self.context.with_earlier(value)
-        mask = lower_triangle(query.shape[2], key.shape[2], query.device)
+        mask = lower_triangle(query.shape[2], key.shape[2], query.device) if rotation.mask is None else rotation.mask
         groups = self.num_heads // self.num_kv_heads
         with attention_kernel(self.kernel):
             mixed = F.scaled_dot_product_attention(
@@ -208,16 +221,29 @@ class FeedForward(nn.Module):
         return self.down(F.silu(self.gate(hidden)) * self.up(hidden))
 
 
-def rotary(length: int, head_dim: int, theta: float, device: torch.device, *, first: int = 0) -> tuple[Tensor, Tensor]:
+def rotary(length: int, head_dim: int, theta: float, device: torch.device, *, first: int = 0) -> Rotation:
     """Cosine and sine, each [sequence, head / 2] in fp32, of positions from `first` on."""
     frequencies = theta ** (-torch.arange(0, head_dim, 2, device=device, dtype=torch.float32) / head_dim)
     angles = torch.outer(torch.arange(first, first + length, device=device, dtype=torch.float32), frequencies)
-    return angles.cos(), angles.sin()
+    return Rotation(angles.cos(), angles.sin())
 
 
-def rotate(heads: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
+def within_documents(rotation: Rotation, tokens: Tensor, end: int) -> Rotation:
+    """Positions that start anew, and attention that ends, with each document of [batch, sequence] tokens; its last one is `end`."""
+    ends = tokens == end
+    document = ends.cumsum(dim=1) - ends.long()
+    place = torch.arange(tokens.shape[1], device=tokens.device)
+    # Where the document of each position starts: the newest place after an end.
+    after_end = F.pad(ends[:, :-1], (1, 0))
+    position = place - torch.where(after_end, place, 0).cummax(dim=1).values
+    same = document[:, :, None] == document[:, None, :]
+    mask = same & (place[:, None] >= place[None, :])
+    return Rotation(rotation.cosine[position].unsqueeze(1), rotation.sine[position].unsqueeze(1), mask.unsqueeze(1))
+
+
+def rotate(heads: Tensor, rotation: Rotation) -> Tensor:
     """Turn each pair (i, i + head / 2) of [batch, heads, sequence, head] by its position's angle."""
-    cosine, sine = rotation
+    cosine, sine = rotation.cosine, rotation.sine
     first, second = heads.float().chunk(2, dim=-1)
     return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1).to(heads.dtype)
 
@@ -230,14 +256,17 @@ def attention_kernel(name: str) -> "AbstractContextManager[None]":
 def attention_choice(config: ModelConfig, length: int, dtype: torch.dtype, device: torch.device) -> str:
     """Name of the kernel family that PyTorch takes for this shape, for the log."""
     shape = (1, config.num_heads, length, config.dim // config.num_heads)
-    return kernel_choice(config.attention, shape, config.dropout, dtype, device)
+    mask = None if config.document_end is None else torch.ones(1, 1, length, length, dtype=torch.bool, device=device)
+    return kernel_choice(config.attention, shape, config.dropout, dtype, device, mask)
 
 
-def kernel_choice(name: str, shape: tuple[int, ...], dropout: float, dtype: torch.dtype, device: torch.device) -> str:
+def kernel_choice(
+    name: str, shape: tuple[int, ...], dropout: float, dtype: torch.dtype, device: torch.device, mask: Tensor | None = None
+) -> str:
     """Name of the kernel family that PyTorch takes for causal attention over [batch, heads, sequence, head] within what `name` allows."""
     probe = torch.empty(shape, dtype=dtype, device=device)
     with attention_kernel(name):
-        choice = torch._fused_sdp_choice(probe, probe, probe, dropout_p=dropout, is_causal=True)
+        choice = torch._fused_sdp_choice(probe, probe, probe, attn_mask=mask, dropout_p=dropout, is_causal=mask is None)
     return SDPBackend(choice).name.lower().removesuffix("_attention")
 
 

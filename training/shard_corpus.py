@@ -31,6 +31,7 @@ class ShardCorpus:
         self.part_sizes = _at_most([shard.num_tokens for shard in self._index.shards], config.max_tokens)
         self.fingerprint = f"{self._index.fingerprint} {sum(self.part_sizes)}"
         self.vocab_size: int | None = self._index.tokenizer.vocab_size
+        self.document_end: int | None = self._index.tokenizer.end_of_document
 
     def describe(self) -> str:
         """See Corpus."""

@@ -2,14 +2,14 @@
 
 import json
 import subprocess
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 
-from tests.training.job import Job, values
+from tests.training.job import Job, merge, values, zero
 from tests.training.object_store import CREDENTIALS, s3_server
 from tests.training.rank import REPOSITORY, children, contract, environment, training_python, wait, wait_until
 from training.history import History
@@ -20,23 +20,34 @@ STEPS_PER_EPOCH, BATCH, NTH, LENGTH = 8, 8, 9, 32
 SAMPLES = STEPS_PER_EPOCH * BATCH * NTH // (NTH - 1)
 
 
-@pytest.fixture(scope="module")
-def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three shards that hold two epochs of 8 steps each, made by the command from JSON lines."""
-    folder = tmp_path_factory.mktemp("shards")
-    sizes = (30, 22, SAMPLES - 52)
-    texts = ["".join(chr(65 + (index * index + size) % 58) for index in range(size * LENGTH)) for size in sizes]
+def tokenized(folder: Path, sizes: Sequence[int], shard_tokens: int) -> Path:
+    """Shards that the command makes from JSON lines: a document of each size."""
+    texts = ["".join(chr(65 + (index * index + size) % 58) for index in range(size)) for size in sizes]
     (folder / "text.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    command = [training_python(), "-m", "training.tokenize", str(folder / "text.jsonl"), "-o", str(folder / "data"), "--shard-tokens", "1"]
+    made = ["-o", str(folder / "data"), "--shard-tokens", str(shard_tokens)]
+    command = [training_python(), "-m", "training.tokenize", str(folder / "text.jsonl"), *made]
     subprocess.run(command, cwd=REPOSITORY, env=environment(), check=True, stdout=subprocess.DEVNULL)
     return folder / "data"
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three shards that hold two epochs of 8 steps each."""
+    sizes = [size * LENGTH for size in (30, 22, SAMPLES - 52)]
+    return tokenized(tmp_path_factory.mktemp("shards"), sizes, 1)
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Shards of documents that are shorter than a sample."""
+    return tokenized(tmp_path_factory.mktemp("short"), [3 + number * 7 % 23 for number in range(180)], 1000)
 
 
 def settings(shards: Path, **data: object) -> dict:
     """Two epochs in 16 steps."""
     return {
         "steps": 16,
-        "model": {"vocab_size": 257},
+        "model": {"vocab_size": 258},
         "data": {"shards": str(shards), "eval_every_nth": NTH, "shuffle_shards": 2, **data},
         "checkpoint": {"every": 8},
     }
@@ -67,6 +78,24 @@ def test_other_ranks_micro_batches_and_workers_go_on_with_the_same_samples(tmp_p
     job.run(ranks=1, data={"workers": 3}, batch={"micro": 4})
     assert [start["step"] for start in job.history().starts] == [0, 8, 11]
     assert values(job.history(), "loss") == pytest.approx(values(whole.history(), "loss"), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [{"engine": {"kind": "fsdp"}, "parallel": {"tensor": 2}}, {"engine": {"kind": "fsdp"}}, zero(3)],
+    ids=["tensor", "fsdp", "zero-3"],
+)
+def test_documents_that_do_not_see_each_other_are_the_same_on_every_mesh(tmp_path: Path, short: Path, layout: dict) -> None:
+    """Samples of several documents each; one rank against two that share the work in different ways, and the same run without the mask."""
+    masked = merge(settings(short), {"steps": 8, "model": {"document_end": 256}})
+    whole, shared = Job(tmp_path / "whole", masked), Job(tmp_path / "shared", merge(masked, layout))
+    whole.run()
+    shared.run(ranks=2)
+    assert values(shared.history(), "loss") == pytest.approx(values(whole.history(), "loss"), rel=1e-5)
+    unmasked = Job(tmp_path / "unmasked", merge(masked, {"model": {"document_end": None}}))
+    unmasked.run()
+    assert values(unmasked.history(), "loss") != pytest.approx(values(whole.history(), "loss"), rel=1e-4)
+    assert "documents in data.shards end with id 256, but model.document_end is 10" in whole.run(expect=1, model={"document_end": 10}).log
 
 
 @pytest.fixture

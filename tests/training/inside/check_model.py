@@ -111,3 +111,46 @@ def test_recomputing_activations_gives_the_same_gradients(mode: Literal["full", 
         assert one.grad is not None
         assert other.grad is not None
         assert torch.equal(one.grad, other.grad), name
+
+
+PACKED = replace(SMALL, vocab_size=257, document_end=256)
+DOCUMENTS = [[*range(3, 3 + length), 256] for length in (5, 1, 9, 0, 4)]
+
+
+def packed_row() -> torch.Tensor:
+    """All documents and a part of a last one in one sample."""
+    return torch.tensor([[*(token for document in DOCUMENTS for token in document), 40, 41, 42]])
+
+
+@pytest.mark.parametrize("kernel", ["auto", "math"])
+def test_packed_documents_are_the_documents_alone_with_padding(kernel: Literal["auto", "math"]) -> None:
+    """Logits and gradients of documents packed into one sample are those of each document in a padded sample of its own."""
+    together, alone = (build_model(replace(PACKED, attention=kernel), 0, CPU) for _ in range(2))
+    row, documents = packed_row(), [*DOCUMENTS, [40, 41, 42]]
+    padded = torch.full((len(documents), 12), 7)
+    for line, document in zip(padded, documents, strict=True):
+        line[: len(document)] = torch.tensor(document)
+    apart = alone(padded)
+    expected = torch.cat([apart[number, : len(document)] for number, document in enumerate(documents)])
+    packed = together(row)[0]
+    assert torch.allclose(packed, expected, atol=1e-5)
+    weights = torch.randn(expected.shape, generator=torch.Generator().manual_seed(3))
+    for output in (packed, expected):
+        (output * weights).sum().backward()
+    for (name, one), other in zip(together.named_parameters(), alone.parameters(), strict=True):
+        assert one.grad is not None
+        assert other.grad is not None
+        assert torch.allclose(one.grad, other.grad, atol=1e-4, rtol=1e-4), name
+
+
+def test_without_the_option_documents_see_each_other() -> None:
+    masked, open_to_all = build_model(PACKED, 0, CPU), build_model(replace(PACKED, document_end=None), 0, CPU)
+    assert torch.allclose(masked(packed_row())[0, :6], open_to_all(packed_row())[0, :6], atol=1e-5)
+    assert not torch.allclose(masked(packed_row())[0, 6:], open_to_all(packed_row())[0, 6:], atol=1e-3)
+
+
+def test_samples_of_a_batch_keep_their_own_documents() -> None:
+    model = build_model(PACKED, 0, CPU)
+    row = packed_row()
+    other = row.flip(1)
+    assert torch.allclose(model(torch.cat((row, other))), torch.cat((model(row), model(other))), atol=1e-5)

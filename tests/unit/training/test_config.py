@@ -52,6 +52,7 @@ def test_overrides_reach_nested_keys() -> None:
         ("model.experts_per_token=1", "model.experts_per_token: 1 is refused; allowed: its default when num_experts is nothing"),
         ("model.balance_weight=0", "model.balance_weight: 0.0 is refused; allowed: its default when num_experts is nothing"),
         ("model.vocab_size=100", "model.vocab_size: 100 is refused; allowed: at least 256 when data.encoding is bytes"),
+        ("model.document_end=256", "model.document_end: 256 is refused; allowed: a token id, below vocab_size = 256"),
         ("model.attention=fast", 'model.attention: "fast" is refused; allowed: one of "auto", "flash", "efficient", "math"'),
         ("data.encoding=uint16", "data.files: [] is refused; allowed: at least one file when data.encoding is uint16"),
         ("data.files=a.txt", 'data.files: "a.txt" is refused; allowed: a list'),
