@@ -121,6 +121,24 @@ def test_a_batch_that_does_not_fit_the_ranks_is_refused_before_any_rank_exists()
         config.plan_batch(7)
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"parallel": {"pipeline": 2}, "batch": {"accumulation": 2}},
+            "nothing when parallel.pipeline is above 1: only the first stage",
+        ),
+        ({"parallel": {"context": 2}}, "nothing when parallel.context is above 1: a rank sees only its part"),
+        ({"model": {"attention": "flash"}}, "auto, efficient or math when document_end is set: flash kernels take no mask"),
+    ],
+)
+def test_documents_are_kept_apart_only_where_their_ends_are_seen(changes: dict, message: str) -> None:
+    model = {"document_end": 0, **changes.get("model", {})}
+    with pytest.raises(ConfigError) as caught:
+        TrainConfig.from_mapping({**valid(), **changes, "model": model})
+    assert message in str(caught.value)
+
+
 def test_every_field_is_documented() -> None:
     tree = ast.parse(inspect.getsource(config_module))
     for section in (node for node in tree.body if isinstance(node, ast.ClassDef)):
