@@ -82,7 +82,11 @@ def test_a_signal_at_any_moment_loses_no_step_and_leaves_no_worker(job: Job, eng
     chance = random.Random(f"{SEED} {mode} {engine}")
     job.ranks = RANKS
     job.settings = merge(job.settings, merge(ENDLESS, {**engine, "checkpoint": {"mode": mode}}))
-    saved, slowest = 0, 0.0
+    with job.started(stop_after=60) as ranks:
+        wait_until(lambda: "step 1 " in ranks[0].log(), "the first step")
+        assert [len(holders(rank.output)) for rank in ranks] == [1 + WORKERS] * RANKS, "what is looked for afterwards must be seen before"
+        wait(ranks)
+    saved, slowest = steps_made(job), 0.0
     for number in range(max(1, round(SIGNALS * share))):
         with job.started() as ranks:
             strike(chance, ranks, saved)
