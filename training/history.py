@@ -11,7 +11,8 @@ class History:
     """What a run has measured over all its restarts. A step that was made again after a crash counts once: the last time."""
 
     steps: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """By optimizer step, from 1: loss, lr, grad_norm, tokens_per_second, seconds, data_wait_seconds, memory_mib, mfu where it is known."""
+    """By optimizer step, from 1: loss, lr, grad_norm, tokens_per_second, seconds, data_wait_seconds, memory_mib, mfu where it is known,
+    and skipped: 1 for an update that fp16's scaler left out."""
     evaluations: dict[int, float] = field(default_factory=dict)
     """Held-out loss by optimizer step."""
     starts: list[dict[str, Any]] = field(default_factory=list)

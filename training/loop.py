@@ -142,7 +142,7 @@ class Trainer:
         skipped = self._config.engine.precision == "fp16" and not math.isfinite(norm)
         if not math.isfinite(loss) or not (math.isfinite(norm) or skipped):
             raise TrainingError(f"step {progress.step}: loss {loss}, gradient norm {norm}; lower optimizer.lr or look at the data")
-        rates = self._meter.measure(seconds) | {"data_wait_seconds": waited / self._ranks.world_size}
+        rates = self._meter.measure(seconds) | {"data_wait_seconds": waited / self._ranks.world_size, "skipped": float(skipped)}
         self._metrics.step(progress.step, loss=loss, lr=rate, grad_norm=norm, **rates, **self._engine.measures())
         self._report(self._checkpointer.settle(votes))
         return requests > 0

@@ -11,9 +11,9 @@ import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from training.exit_codes import ExitCode, combine
+from training.exit_codes import ExitCode, combine, describe
 
 _GRACE_SECONDS = 120
 
@@ -36,11 +36,19 @@ def main(arguments: Sequence[str]) -> int:
     except ChildFailedError as error:
         codes = {rank: failure.exitcode for rank, failure in sorted(error.failures.items())}
         print("exit codes by rank: " + ", ".join(f"{rank}: {code}" for rank, code in codes.items()), file=sys.stderr, flush=True)
+        print(_first_failure(error), file=sys.stderr, flush=True)
         return combine(list(codes.values()))
     except SignalException as error:
         print(f"launcher got {error.sigval.name} and passed it on; the ranks have ended", file=sys.stderr, flush=True)
         return ExitCode.RESTART
     return ExitCode.DONE
+
+
+def _first_failure(error: Any) -> str:
+    """The rank that ended first and its reason, which it has left in the file that torchrun named for it."""
+    rank, failure = error.get_first_failure()
+    reason = failure.message["message"] if isinstance(failure.message, dict) else ""
+    return f"first, rank {rank} {describe(failure.exitcode)}" + (f": {reason}" if reason else "")
 
 
 def _leave(number: int, frame: FrameType | None) -> NoReturn:

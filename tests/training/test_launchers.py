@@ -35,6 +35,10 @@ def test_torchrun_gives_the_ranks_own_exit_code_and_the_next_start_goes_on(job: 
     assert len(values(job.history(), "loss")) == 12
     refused = launch(torchrun("--config", config, "--set", "steps=x"), job)
     assert refused.returncode == 78, refused.stdout + refused.stderr
+    last = refused.stderr.strip().splitlines()[-1]
+    assert last.startswith("first, rank ")
+    assert " ended with exit code 78 (config): " in last
+    assert 'steps: "x" is refused' in last
 
 
 def test_a_signal_to_torchrun_reaches_the_ranks_and_asks_for_a_restart(job: Job) -> None:

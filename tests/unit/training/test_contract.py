@@ -1,14 +1,18 @@
 """What other parts rely on: exit codes, recipes, and that the modules a preview imports need nothing but the standard library."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from training import last_words
 from training.config import TrainConfig
 from training.exit_codes import ExitCode, combine
 from training.recipes import RECIPES, recipe
+from training.torchrun import _first_failure
 
 pytestmark = pytest.mark.unit
 
@@ -75,3 +79,24 @@ def test_recipes_are_valid_and_named_after_themselves(name: str) -> None:
 )
 def test_one_code_speaks_for_several_ranks(codes: list[int], expected: ExitCode) -> None:
     assert combine(codes) == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        ({"message": "DataError: no file", "extraInfo": {}}, "first, rank 3 ended with exit code 1 (failed): DataError: no file"),
+        ("no error file", "first, rank 3 ended with exit code 1 (failed)"),
+    ],
+)
+def test_torchrun_s_last_line_names_the_first_rank_and_the_reason_it_left(message: object, line: str) -> None:
+    error = SimpleNamespace(get_first_failure=lambda: (3, SimpleNamespace(exitcode=1, message=message)))
+    assert _first_failure(error) == line
+
+
+def test_a_rank_leaves_its_reason_where_its_launcher_looks(tmp_path: Path) -> None:
+    files = {"TRAINYARD_LAST_WORDS": str(tmp_path / "ours"), "TORCHELASTIC_ERROR_FILE": str(tmp_path / "torchrun")}
+    last_words.leave("no disk", files)
+    assert (tmp_path / "ours").read_text() == "no disk"
+    assert json.loads((tmp_path / "torchrun").read_text())["message"]["message"] == "no disk"
+    last_words.leave("no disk", {"TRAINYARD_LAST_WORDS": "/nowhere/at/all"})
+    last_words.leave("no disk", {})
