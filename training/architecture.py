@@ -53,7 +53,7 @@ def choose_architecture(config: TrainConfig) -> Architecture:
     if config.model.kind == "huggingface":
         from training.huggingface.architecture import HuggingFaceArchitecture
 
-        return HuggingFaceArchitecture(config.model, config.seed)
+        return HuggingFaceArchitecture(config.model, config.seed, config.engine.precision)
     from training.model import TransformerArchitecture
 
     return TransformerArchitecture(config.model, config.seed)

@@ -514,6 +514,17 @@ class TrainConfig(Section):
             raise ConfigError("schedule.warmup_steps", self.schedule.warmup_steps, f"fewer than {source} = {self.decay_steps}")
         self._check_parallel()
         self._check_huggingface()
+        self._check_compile()
+
+    def _check_compile(self) -> None:
+        """Refuse what puts hooks or distributed tensors into the blocks, which then are no whole graphs."""
+        if not self.model.compile:
+            return
+        if self.engine.zero_stage == 3:
+            raise ConfigError("model.compile", True, "false with engine.zero_stage 3, which gathers weights inside of blocks; use fsdp")
+        for axis in ("tensor", "pipeline", "expert"):
+            if (size := getattr(self.parallel, axis)) > 1:
+                raise ConfigError("model.compile", True, f"false with parallel.{axis} = {size}: blocks are compiled where they are whole")
 
     def _check_parallel(self) -> None:
         """Refuse axes that the engine does not have, and sizes of the model that do not divide over them."""
@@ -547,6 +558,8 @@ class TrainConfig(Section):
                 raise ConfigError(f"parallel.{axis}", size, "1 when model.kind is huggingface; shard it with fsdp or a ZeRO stage instead")
         if self.model.adapter.kind == "qlora" and self.engine.kind != "ddp":
             raise ConfigError("engine.kind", self.engine.kind, "ddp when model.adapter.kind is qlora: quantised weights are not sharded")
+        if self.model.adapter.kind == "qlora" and self.model.huggingface.weights == "random":
+            raise ConfigError("model.huggingface.weights", "random", "pretrained when model.adapter.kind is qlora")
 
     def _check_context(self) -> None:
         parallel, length = self.parallel, self.data.sequence_length

@@ -85,7 +85,7 @@ def models(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Models:
     text = folder / "text"
     text.write_bytes(corpus.read_bytes()[: (SAMPLES + 1) * LENGTH + 1])
     made = Models(folder, text)
-    made.call("families", "models", str(folder), *FAMILIES)
+    made.call("families", "models", str(folder), *FAMILIES, "wide")
     return made
 
 
@@ -133,6 +133,26 @@ def test_only_the_adapter_is_in_the_checkpoint(tmp_path: Path, models: Models, e
         frozen[name] = sum(row in file for row in models.rows("llama") for file in files)
     assert frozen["full"] > 0
     assert frozen["adapted"] == 0
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_adapters_learn_over_quantised_weights_and_go_on_exactly(tmp_path: Path, models: Models, ranks: int) -> None:
+    quantised = {"adapter": {"kind": "qlora", "rank": 4, "alpha": 8.0}}
+    whole, pieces, plain = (
+        make_job(tmp_path / name, models, "wide", **model)
+        for name, model in (("whole", quantised), ("pieces", quantised), ("plain", {"adapter": {**quantised["adapter"], "kind": "lora"}}))
+    )
+    for job in (whole, plain):
+        job.run(ranks=ranks)
+    pieces.run(ranks=ranks, expect=75, stop_after=4)
+    pieces.run(ranks=ranks)
+    losses = values(whole.history(), "loss")
+    assert values(pieces.history(), "loss") == losses
+    assert losses[-1] < losses[0]
+    assert losses == pytest.approx(values(plain.history(), "loss"), rel=2e-2), "four bits are near the weights"
+    assert losses != values(plain.history(), "loss")
+    sizes = [sum(file.stat().st_size for file in job.checkpoints.rglob("engine/**/*") if file.is_file()) for job in (whole, plain)]
+    assert sizes[0] == pytest.approx(sizes[1], rel=0.1), "no quantised weight is saved"
 
 
 def test_an_adapter_does_not_go_on_over_another_model(tmp_path: Path, models: Models) -> None:

@@ -17,6 +17,9 @@ _OPTIONS = StateDictOptions(strict=False, ignore_frozen_params=True)
 def state_of(model: nn.Module, optimizer: Optimizer) -> dict[str, Any]:
     """The live tensors, under `model` and `optimizer`. Collective where they are sharded."""
     own, optimizer_state = get_state_dict(model, optimizer, options=_OPTIONS)
+    # Modules may add more, such as the scales of quantised weights, which are frozen too.
+    known = {name for name, _ in (*model.named_parameters(), *model.named_buffers())}
+    own = {name: tensor for name, tensor in own.items() if name in known}
     return {"model": own, "optimizer": optimizer_state}
 
 

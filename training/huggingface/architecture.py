@@ -14,8 +14,10 @@ from training.errors import TrainingError
 from training.flops import attention_flops
 from training.huggingface.adapter import add_adapter, base_name, fill_adapter, is_adapter
 from training.huggingface.folder import locate
+from training.huggingface.quantisation import load_quantised
 from training.huggingface.weights import PretrainedWeights
 from training.model import attention_kernel, kernel_choice
+from training.precision import DTYPES
 from training.schema import ConfigError
 
 PREFIX = "model."
@@ -39,14 +41,25 @@ class HuggingFaceModel(nn.Module):
 class HuggingFaceArchitecture:
     """See Architecture. The configuration's source is a folder, or a hub's name whose copy is there already."""
 
-    def __init__(self, config: ModelConfig, seed: int) -> None:
+    def __init__(self, config: ModelConfig, seed: int, precision: str) -> None:
         _quieten()
-        self._config, self._seed = config, seed
+        self._config, self._seed, self._precision = config, seed, precision
+        self._is_quantised = config.adapter.kind == "qlora"
         self._folder = locate(config.huggingface)
         self._library = self._read_config()
 
     def build(self) -> HuggingFaceModel:
-        """See Architecture. Buffers are computed by the model's constructor and real: files do not hold them."""
+        """See Architecture. Buffers are computed by the model's constructor and real: files do not hold them.
+
+        A model to be quantised comes with its weights, on the device of this rank: they exist in four bits alone.
+        """
+        if self._is_quantised:
+            model = load_quantised(self._folder, DTYPES[self._precision])
+            return HuggingFaceModel(add_adapter(model, self._config.adapter), self._config.attention)
+        return self._plain()
+
+    def _plain(self) -> HuggingFaceModel:
+        """The model without quantisation, on the meta device."""
         model = self._bare()
         if self._config.adapter.kind != "none":
             with _without_storage():
@@ -69,6 +82,8 @@ class HuggingFaceArchitecture:
         for name, parameter in parameters.items():
             if is_adapter(name):
                 fill_adapter(name, parameter, self._seed)
+        if self._is_quantised:
+            return
         base = {base_name(name): parameter for name, parameter in parameters.items() if not is_adapter(name)}
         if self._config.huggingface.weights == "random":
             self._fill_from_seed(base)
@@ -77,7 +92,7 @@ class HuggingFaceArchitecture:
 
     def flops_per_token(self, length: int) -> int:
         """See Architecture. A frozen weight needs no gradient of its own: 4 operations instead of 6."""
-        model = self.build()
+        model = self._plain()
         text = self._library.get_text_config()
         experts = getattr(text, "num_local_experts", None) or getattr(text, "num_experts", None) or 1
         share = getattr(text, "num_experts_per_tok", 1) / experts

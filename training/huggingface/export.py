@@ -22,8 +22,7 @@ def write_folder(config: TrainConfig, state: Mapping[str, Tensor], target: Path)
     Without adapters that is a model; with them, the adapter alone, which names the folder of its base. Raises TrainingError naming what is
     missing.
     """
-    architecture = HuggingFaceArchitecture(config.model, config.seed)
-    model = architecture.build()
+    model = HuggingFaceArchitecture(config.model, config.seed, config.engine.precision).build()
     adapted = config.model.adapter.kind != "none"
     wanted = [name for name, _ in model.named_parameters() if is_adapter(name) or not adapted]
     if missing := [name for name in wanted if name not in state]:

@@ -27,6 +27,9 @@ def library_config(family: str) -> Any:
         return GPT2Config(vocab_size=256, n_positions=64, n_embd=32, n_layer=2, n_head=4, bos_token_id=None, eos_token_id=None, **dropouts)
     if family == "mixtral":
         return MixtralConfig(**_SHAPE, num_local_experts=4, num_experts_per_tok=2)
+    if family == "wide":
+        # Rows of at least one block of NF4.
+        return LlamaConfig(**{**_SHAPE, "hidden_size": 64, "head_dim": 16})
     return {"llama": LlamaConfig, "qwen3": Qwen3Config}[family](**_SHAPE, tie_word_embeddings=family == "qwen3")
 
 

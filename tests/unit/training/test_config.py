@@ -96,6 +96,14 @@ def test_what_a_hugging_face_model_brings_itself_or_lacks_is_refused(override: s
     assert message in str(caught.value)
 
 
+def test_compiling_blocks_that_are_no_whole_graphs_is_refused() -> None:
+    base = {**valid(), "model": {"compile": True}}
+    with pytest.raises(ConfigError, match=r"model.compile: true is refused; allowed: false with engine.zero_stage 3"):
+        TrainConfig.from_mapping({**base, "engine": {"kind": "deepspeed", "zero_stage": 3}})
+    with pytest.raises(ConfigError, match=r"model.compile: true is refused; allowed: false with parallel.tensor = 2"):
+        TrainConfig.from_mapping({**base, "parallel": {"tensor": 2}})
+
+
 def test_what_does_not_go_together_in_the_engine_is_refused() -> None:
     base = {**valid(), "engine": {"kind": "deepspeed", "zero_stage": 0, "precision": "fp16"}}
     with pytest.raises(ConfigError, match=r"engine.precision: .fp16. is refused; allowed: fp32 or bf16 with zero_stage 0"):
