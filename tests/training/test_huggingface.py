@@ -121,6 +121,21 @@ def test_a_run_in_pieces_is_the_unbroken_run(tmp_path: Path, models: Models, eng
     assert pieces.history().evaluations == whole.history().evaluations
 
 
+@pytest.mark.parametrize(
+    ("adapter", "before", "after", "ranks"),
+    [({}, zero(3), FSDP, 2), (LORA, FSDP, FSDP, 1), (LORA, zero(3), DDP, 1)],
+    ids=["full-zero-3-to-fsdp", "lora-fsdp-to-one", "lora-zero-3-to-one"],
+)
+def test_another_engine_or_number_of_ranks_goes_on(
+    tmp_path: Path, models: Models, adapter: dict, before: dict, after: dict, ranks: int
+) -> None:
+    whole, pieces = (make_job(tmp_path / name, models, "qwen3", **adapter) for name in ("whole", "pieces"))
+    whole.run(**DDP)
+    pieces.run(ranks=2, expect=75, stop_after=3, **before)
+    pieces.run(ranks=ranks, **after)
+    assert values(pieces.history(), "loss") == pytest.approx(values(whole.history(), "loss"), rel=1e-5)
+
+
 @pytest.mark.parametrize("engine", [DDP, FSDP, zero(3)], ids=["ddp", "fsdp", "zero-3"])
 def test_only_the_adapter_is_in_the_checkpoint(tmp_path: Path, models: Models, engine: dict) -> None:
     """Looked for by its bytes, of which some row lies whole on some rank; the same search finds the weights where all are trained."""

@@ -14,6 +14,6 @@ pytestmark = pytest.mark.training
 def test_the_checks_inside_the_training_environment_pass() -> None:
     command = [training_python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "python_files=check_*.py", "tests/training/inside"]
     done = subprocess.run(
-        command, cwd=REPOSITORY, env={**environment(), PYTHON: sys.executable}, capture_output=True, text=True, timeout=300, check=False
+        command, cwd=REPOSITORY, env={**environment(), PYTHON: sys.executable}, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
