@@ -520,6 +520,8 @@ class TrainConfig(Section):
         """Refuse what puts hooks or distributed tensors into the blocks, which then are no whole graphs."""
         if not self.model.compile:
             return
+        if self.model.kind == "huggingface":
+            raise ConfigError("model.compile", True, "false when model.kind is huggingface, whose blocks need not be whole graphs")
         if self.engine.zero_stage == 3:
             raise ConfigError("model.compile", True, "false with engine.zero_stage 3, which gathers weights inside of blocks; use fsdp")
         for axis in ("tensor", "pipeline", "expert"):

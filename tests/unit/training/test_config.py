@@ -84,6 +84,7 @@ def test_bad_settings_are_refused_with_path_value_and_what_is_allowed(override: 
     ("override", "message"),
     [
         ("model.dim=64", "model.dim: 64 is refused; allowed: its default when model.kind is huggingface"),
+        ("model.compile=true", "model.compile: true is refused; allowed: false when model.kind is huggingface"),
         ("model.dropout=0.1", "model.dropout: 0.1 is refused; allowed: its default when model.kind is huggingface"),
         ("parallel.tensor=2", "parallel.tensor: 2 is refused; allowed: 1 when model.kind is huggingface"),
         ("model.huggingface.weights=none", 'allowed: one of "pretrained", "random"'),
