@@ -73,10 +73,15 @@ def class_of(program: Program, pool: Resource) -> Resource | None:
 def groups_with(program: Program, template: Resource) -> Iterator[Resource]:
     """The managed node groups that use a launch template."""
     for group in program.of(NODE_GROUP):
-        ids = {group.at("launchTemplate", key).raw for key in ("id", "name")}
-        own = {template.at(key).raw for key in ("id", "name")} - {None}
+        ids = _texts(group.at("launchTemplate"))
+        own = _texts(template.properties)
         if (template.urn and template.urn in group.sources.get("launchTemplate", ())) or ids & own:
             yield group
+
+
+def _texts(node: Node) -> set[str]:
+    """The literal id and name under a node."""
+    return {raw for key in ("id", "name") if isinstance(raw := node.at(key).raw, str)}
 
 
 def _types_of(program: Program, resource: Resource) -> list[str]:

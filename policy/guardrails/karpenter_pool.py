@@ -26,6 +26,8 @@ _ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]+(-[a-z]+-[0-9]+)?[a-z]")
 _TYPE = re.compile(r"[a-z0-9-]+\.[a-z0-9-]+")
 _KEY = re.compile(r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _MOST_REQUIREMENTS = 100
+_LONGEST_KEY = 316
+_LONGEST_VALUE = 63
 _MOST_MIN_VALUES = 50
 # Each driver's own key: a label that only its nodes carry once the driver runs, so no new node ever has it.
 _OTHER_ZONE_KEYS = frozenset({"topology.ebs.csi.aws.com/zone", "failure-domain.beta.kubernetes.io/zone"})
@@ -133,7 +135,7 @@ def _operator(resource: Resource, requirement: Node, report: Report) -> None:
 
 def _restricted(resource: Resource, requirement: Node, report: Report) -> None:
     key = requirement.at("key")
-    if not _KEY.fullmatch(key.text()):
+    if len(key.text()) > _LONGEST_KEY or not _KEY.fullmatch(key.text()):
         report.refuse(resource, key, allowed="a label name")
     elif key.text() in _OTHER_ZONE_KEYS:
         report.refuse(resource, key, allowed=f"{ZONE}: no other key pins a zone")
@@ -170,10 +172,14 @@ def _value(resource: Resource, requirement: Node, report: Report) -> None:
     for value in requirement.at("values").elements():
         if key == CAPACITY_TYPE and value.text() not in _CAPACITY_TYPES:
             report.refuse(resource, value, allowed=", ".join(_CAPACITY_TYPES))
-        elif key == ZONE and not _ZONE.fullmatch(value.text()):
+        elif key == ZONE and not _matches(_ZONE, value.text()):
             report.refuse(resource, value, allowed="the name of a zone, such as us-east-1a")
-        elif key == INSTANCE_TYPE and not _TYPE.fullmatch(value.text()):
+        elif key == INSTANCE_TYPE and not _matches(_TYPE, value.text()):
             report.refuse(resource, value, allowed="the name of an instance type, such as p5.48xlarge")
+
+
+def _matches(form: re.Pattern[str], text: str) -> bool:
+    return len(text) <= _LONGEST_VALUE and form.fullmatch(text) is not None
 
 
 def _unlimited_hours(resource: Resource, report: Report) -> None:

@@ -53,7 +53,7 @@ def _names(program: Program, user: Resource, key: str, place: Node, group: Resou
         return False
     if any(each is group for each in targets(program, user, key, PLACEMENT_GROUP, place=Node([], key))):
         return True
-    own = {group.at("name").raw, group.at("id").raw, group.at("placementGroupId").raw} - {None}
+    own = [group.at(name).raw for name in ("name", "id", "placementGroupId") if group.at(name).present]
     literal = [place.at(name).value for name in ("name", "groupName", "id", "groupId") if place.at(name).present]
     if any(isinstance(value, Unknown) for value in own):
         demand(group.at("name"))
