@@ -100,3 +100,11 @@ def test_at_update_a_stack_rule_sees_the_inputs_and_not_the_provider_s_defaults(
     resource = request.resources.add(type=group.type, urn=group.urn, name=group.name)
     json_format.ParseDict({"description": "", "egress": [SELF], "ingress": [SELF]}, resource.properties)
     assert "egress" in service.AnalyzeStack(request, None).diagnostics[0].message
+
+
+def test_a_parallel_size_of_nothing_is_refused_and_divides_nothing() -> None:
+    """Sizes of 0 stand in for every number that a rule divides by."""
+    for case in CASES:
+        if case.rule in ("PAR01", "PAR02", "DSP01"):
+            for _, things in with_each(case.things, 0):
+                analyze(*things, rules=[RULE_BY_ID[case.rule]])
