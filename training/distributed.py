@@ -31,6 +31,8 @@ class Ranks:
     """Why this backend, for the log."""
     control: dist.ProcessGroup | None
     """Group of all ranks on the CPU, for decisions; None where the default group is one already."""
+    owns_group: bool = True
+    """Whether the default group was made here, and not by the launcher."""
 
     @property
     def rank(self) -> int:
@@ -84,6 +86,12 @@ class Ranks:
             raise error(f"{what} failed on {'; '.join(failed)}")
         return [result for _, result in outcomes]
 
+    def leave(self) -> None:
+        """Part from the others, after everything is done; a launcher's own group is left to it."""
+        self.barrier()
+        if self.owns_group:
+            dist.destroy_process_group()
+
     def barrier(self) -> None:
         """Wait for every rank."""
         if self.world_size > 1:
@@ -109,6 +117,8 @@ def join(launch: Launch, config: DistributedConfig, keep_waiting: Callable[[], N
     device = _device(launch, num_gpus) if backend == "nccl" else torch.device("cpu")
     timeout = timedelta(seconds=config.timeout_seconds)
     _tell_libraries(launch, device)
+    if dist.is_initialized():
+        return _adopt(launch, device, timeout)
     if launch.world_size == 1:
         dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1, timeout=timeout)
         return Ranks(launch, device, backend, reason, None)
@@ -122,6 +132,18 @@ def join(launch: Launch, config: DistributedConfig, keep_waiting: Callable[[], N
         reason = str(error).splitlines()[0]
         raise RendezvousError(f"all {launch.world_size} ranks have come, but they cannot connect to each other: {reason}") from error
     return Ranks(launch, device, backend, reason, cast("dist.ProcessGroup | None", control))
+
+
+def _adopt(launch: Launch, device: torch.device, timeout: timedelta) -> Ranks:
+    """Use the group that the launcher has made, as Ray Train does. Raises RendezvousError if it is another than the environment says."""
+    rank, world_size, backend = dist.get_rank(), dist.get_world_size(), dist.get_backend()
+    if (rank, world_size) != (launch.rank, launch.world_size):
+        raise RendezvousError(
+            f"the process group has rank {rank} of {world_size}, the environment rank {launch.rank} of {launch.world_size}"
+        )
+    control = None if backend == "gloo" or world_size == 1 else dist.new_group(backend="gloo", timeout=timeout)
+    made = cast("dist.ProcessGroup | None", control)
+    return Ranks(launch, device, backend, f"of the group that {launch.launcher} made", made, owns_group=False)
 
 
 def is_lost_peer(error: RuntimeError) -> bool:

@@ -68,8 +68,7 @@ def _run(
                 trainer = Trainer(config, ranks, layout, plan, dataset, loader, engine, checkpointer, metrics, meter, progress, watchdog)
                 outcome = trainer.train(stop)
                 metrics.end(progress.step, outcome.name.lower())
-        ranks.barrier()
-    torch.distributed.destroy_process_group()
+        ranks.leave()
     return outcome
 
 

@@ -1,6 +1,7 @@
 """Requests to stop. A handler only notes the signal; the ranks agree on a step in the loop, so that all of them save the same one."""
 
 import signal
+import threading
 from types import FrameType
 
 from training.errors import StopRequestedError
@@ -15,7 +16,12 @@ class StopRequest:
         self.received: signal.Signals | None = None
 
     def install(self) -> None:
-        """Handle the stop signals; explicit, because process 1 of a container gets none that it does not handle."""
+        """Handle the stop signals; explicit, because process 1 of a container gets none that it does not handle.
+
+        Only a main thread can: where a launcher such as Ray runs the trainer in another, the signals stay the launcher's.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            return
         for number in STOP_SIGNALS:
             signal.signal(number, self._note)
 

@@ -4,8 +4,8 @@ from pathlib import Path, PurePosixPath
 
 PYTHON = "python3"
 TRAINER_MODULE = "training.train"
-# torchrun, with the ranks' own exit codes.
-AGENT_MODULE = "training.torchrun"
+# The agent of a pod: starts its ranks and, with the other pods' agents, starts all of them again when one dies.
+AGENT_MODULE = "training.supervise"
 
 CONFIG_DIRECTORY = PurePosixPath("/etc/trainyard")  # where the job's ConfigMap is mounted
 CONFIG_FILE = "train.json"
@@ -13,8 +13,9 @@ DRAIN_SCRIPT = "drain_ranks.py"
 STOP_SCRIPT = "stop_mpirun.py"
 WAIT_SCRIPT = "wait_for_workers.py"
 
-# One port for all jobs: every pod has its own address.
+# The same ports for all jobs: every pod has its own address. Rank 0 listens on the first, the agents' coordinator on the second.
 MASTER_PORT = 29500
+CONTROL_PORT = 29501
 
 # The image's user, and how its sshd runs without root.
 USER_ID = 1000

@@ -1,4 +1,4 @@
-"""Command lines: one torchrun for each pod, or one mpirun for the whole job. Every count comes from the job's world."""
+"""Command lines: one agent for each pod, or one mpirun for the whole job. Every count comes from the job's world."""
 
 from collections.abc import Mapping
 
@@ -22,11 +22,12 @@ def trainer_words() -> list[str]:
     return [contract.TRAINER_MODULE, "--config", str(contract.CONFIG_DIRECTORY / contract.CONFIG_FILE)]
 
 
-def torchrun_command(plan: JobPlan, job: str, *, node_rank: str) -> list[str]:
-    """Return the command of a torchrun agent; `node_rank` may be a `$(VARIABLE)` that the kubelet fills in.
+def agent_command(plan: JobPlan, job: str, *, node_rank: str) -> list[str]:
+    """Return the command of a pod's agent; `node_rank` may be a `$(VARIABLE)` that the kubelet fills in.
 
-    The rendezvous is static: rank 0's agent listens because of its number, not because it recognises its own name, and the others try again
-    until the name resolves.
+    The rendezvous is static: the agent of worker 0 listens because of its number, not because it recognises its own name, and the others
+    try again until the name resolves. A rank that dies costs a restart of all ranks in the pods that there are; the job itself only has to
+    start again when a pod is lost.
     """
     return [
         contract.PYTHON,
@@ -37,9 +38,8 @@ def torchrun_command(plan: JobPlan, job: str, *, node_rank: str) -> list[str]:
         f"--node-rank={node_rank}",
         f"--master-addr={worker_host(job, plan.platform.namespace, 0)}",
         f"--master-port={contract.MASTER_PORT}",
-        # Restarts are the job's, of all pods at once: an agent alone cannot bring the other pods' ranks back to the same step.
-        "--max-restarts=0",
-        # The agent kills its ranks 30 s after a signal unless told otherwise.
+        f"--control-port={contract.CONTROL_PORT}",
+        f"--max-restarts={plan.spec.max_restarts}",
         f"--shutdown-timeout={plan.drain_seconds}",
         "-m",
         *trainer_words(),
@@ -54,7 +54,7 @@ def mpirun_command(plan: JobPlan, env: Mapping[str, str]) -> list[str]:
         "mpirun",
         "-np",
         str(plan.world.size),
-        # Ranks of a node are neighbours: global rank = node x processes + local rank, as torchrun has it.
+        # Ranks of a node are neighbours: global rank = node x processes + local rank, as the agents have it.
         "--map-by",
         f"ppr:{plan.world.processes}:node",
         # The container's CPU set is already the ranks' own; binding to cores of the machine fails in it or overlaps.

@@ -58,7 +58,7 @@ class JobSpec(_Settings):
     name: Name
     """Name of the job; its Kubernetes objects add a hash of everything that decides what runs."""
     kind: Kind
-    """Who starts the ranks: mpi (an MPIJob, mpirun) or volcano (a Volcano Job, torchrun)."""
+    """Who starts the ranks: mpi (an MPIJob, mpirun) or volcano (a Volcano Job, an agent in each pod)."""
     attempt: Positive = 1
     """Raise it to run an unchanged job again, a failed one for instance: it is replaced and resumes from its newest checkpoint."""
     image: str | None = None
@@ -98,7 +98,8 @@ class JobSpec(_Settings):
     deadline_seconds: Positive | None = None
     """Longest the job may take: an MPI job over all its restarts, each pod of a Volcano job since it started."""
     max_restarts: Annotated[int, Field(ge=0, strict=True)] = 6
-    """Restarts before the job has failed. Evictions count, so leave some for them."""
+    """Restarts before the job has failed. Evictions count, so leave some for them. Agents of a Volcano job restart ranks in place as often
+    within an hour, which does not count here."""
     termination_grace_seconds: Annotated[int, Field(ge=30, strict=True)] = 300
     """How long the ranks have to finish a step and save when their pod is taken away."""
 

@@ -1,4 +1,4 @@
-"""Job of Volcano: one torchrun agent in each pod, all of them placed together or not at all."""
+"""Job of Volcano: one agent in each pod, all of them placed together or not at all."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from training.exit_codes import ExitCode
 from workloads import contract
 from workloads.environment import rank_environment
 from workloads.job import Manifest, TrainingJob
-from workloads.launch import torchrun_command
+from workloads.launch import agent_command
 from workloads.plan import JobPlan
 from workloads.pod import worker_template
 
@@ -60,9 +60,12 @@ def _worker(plan: JobPlan, name: str, config_map: str) -> dict[str, Any]:
     body = worker_template(
         plan,
         config_map=config_map,
-        command=torchrun_command(plan, name, node_rank=_TASK_INDEX),
+        command=agent_command(plan, name, node_rank=_TASK_INDEX),
         env=rank_environment(plan),
-        ports=[{"name": "rendezvous", "containerPort": contract.MASTER_PORT}],
+        ports=[
+            {"name": "rendezvous", "containerPort": contract.MASTER_PORT},
+            {"name": "control", "containerPort": contract.CONTROL_PORT},
+        ],
     )
     # A container that started again by itself would find the other pods' ranks gone.
     body["spec"]["restartPolicy"] = "Never"

@@ -15,7 +15,7 @@ class World:
     workers: int
     """Worker pods, the members of the gang."""
     processes: int
-    """Ranks per worker: slots of an MPI worker, processes of a torchrun agent."""
+    """Ranks per worker: slots of an MPI worker, processes of an agent."""
     accelerators: int
     """Accelerator devices per worker, 0 for a CPU job."""
 

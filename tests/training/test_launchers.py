@@ -1,5 +1,7 @@
 """The same command under the launchers that jobs use: each gives ranks, exit codes and signals in its own way."""
 
+import base64
+import json
 import os
 import shutil
 import signal
@@ -8,7 +10,7 @@ import subprocess
 import pytest
 
 from tests.training.job import Job, values
-from tests.training.rank import REPOSITORY, environment, free_port, training_python, wait_until
+from tests.training.rank import REPOSITORY, Finished, Rank, contract, end, environment, free_port, training_python, wait, wait_until
 
 pytestmark = pytest.mark.training
 
@@ -80,3 +82,42 @@ def test_a_plain_process_needs_no_launcher_and_draws_its_curve(job: Job) -> None
         assert picture.stat().st_size > 5000
     missing = launch([training_python(), "-m", "training.plot", "/nowhere", "-o", "x.svg"], job)
     assert (missing.returncode, missing.stderr) == (2, "/nowhere: No such file or directory\n")
+
+
+def under_ray(job: Job, **changes: object) -> Finished:
+    """Two workers as Ray Train runs them."""
+    config = str(job.write_config(**changes))
+    environs = [{**environ, "RAY_JOB_ID": "01000000", "LOCAL_WORLD_SIZE": "2"} for environ in contract(2)]
+    workers = [
+        Rank(["--config", config], environ, job.folder / f"ray-{index}", module="tests.training.ray_stand_in")
+        for index, environ in enumerate(environs)
+    ]
+    try:
+        return wait(workers, 120)
+    finally:
+        end(workers)
+
+
+def test_ray_s_workers_use_the_group_that_ray_made_and_leave_it_to_ray(job: Job) -> None:
+    finished = under_ray(job)
+    assert finished.codes == [0, 0], finished.log
+    assert "world size 2 (launched by ray" in finished.logs[0]
+    assert "backend gloo (of the group that ray made)" in finished.logs[0]
+    assert len(values(job.history(), "loss")) == 12
+
+
+def test_a_failure_under_ray_raises_for_ray_to_see(job: Job) -> None:
+    finished = under_ray(job, checkpoint={"resume": "required"})
+    assert finished.codes == [3, 3], finished.log
+    assert "WorkerError: the trainer ended with exit code 1 (failed); the line before says why" in finished.logs[0]
+    assert "checkpoint.resume is required, but" in finished.logs[0]
+
+
+@pytest.mark.slow
+def test_the_deepspeed_launcher_gives_ranks_and_their_arguments(job: Job) -> None:
+    world = base64.urlsafe_b64encode(json.dumps({"localhost": [0, 1]}).encode()).decode()
+    options = [f"--world_info={world}", "--node_rank=0", "--master_addr=127.0.0.1", f"--master_port={free_port()}", "--module"]
+    command = [training_python(), "-m", "deepspeed.launcher.launch", *options, "training.train", "--config", str(job.write_config())]
+    done = launch(command, job)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "world size 2 (launched by deepspeed" in done.stdout

@@ -19,16 +19,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check(config: TrainConfig, launch: Launch, stop: StopRequest) -> ExitCode:
-    import torch
-
     from training import distributed
     from training.preflight.run import run_preflight
 
     layout = config.layout(launch.world_size, launch.local_world_size)
     ranks = distributed.join(launch, config.distributed, stop.raise_if_received)
     run_preflight(config, ranks, layout)
-    ranks.barrier()
-    torch.distributed.destroy_process_group()
+    ranks.leave()
     if ranks.is_main:
         _log.info("pre-flight passed on %d ranks", ranks.world_size)
     return ExitCode.DONE

@@ -7,10 +7,14 @@ from training.layout import Layout
 _WEIGHTS, _GRADIENTS, _MOMENTS = 4, 4, 8
 
 
-def state_bytes(parameters: int, engine: EngineConfig, layout: Layout) -> int:
-    """Bytes of training state on one rank. What a ZeRO stage does not divide is whole on each rank of a model copy."""
+def state_bytes(parameters: int, engine: EngineConfig, layout: Layout, *, on_host: bool) -> int:
+    """Bytes of training state on one rank: in its host's memory if the rank computes there, else on its device.
+
+    What a ZeRO stage does not divide is whole on each rank of a model copy; what is offloaded takes none of the device.
+    """
     stage = engine.zero_stage or 0 if engine.kind == "deepspeed" else (3 if layout.shard > 1 else 0)
     shards = layout.replicas if engine.kind == "deepspeed" else layout.shard
-    own = parameters // (layout.tensor * layout.pipeline)
-    per_parameter = sum(size / (shards if stage >= least else 1) for size, least in ((_MOMENTS, 1), (_GRADIENTS, 2), (_WEIGHTS, 3)))
-    return int(own * per_parameter)
+    weights = 0 if not on_host and engine.offload_parameters == "cpu" else _WEIGHTS
+    moments = 0 if not on_host and engine.offload_optimizer == "cpu" else _MOMENTS
+    per_parameter = sum(size / (shards if stage >= least else 1) for size, least in ((moments, 1), (_GRADIENTS, 2), (weights, 3)))
+    return int(parameters // (layout.tensor * layout.pipeline) * per_parameter)

@@ -32,7 +32,7 @@ def run_preflight(config: TrainConfig, ranks: Ranks, layout: Layout) -> None:
         raise ConfigError("preflight.transport", "efa", f"any with backend {ranks.backend}: only nccl uses EFA")
     nccl_log = NcclLog() if ranks.backend == "nccl" else None
     facts = gather_facts(ranks)
-    found = [check_facts(facts, settings, needed_mib=_needed_mib(config, layout))]
+    found = [check_facts(facts, settings, needed_mib=_needed_mib(config, ranks, layout))]
     _decide(ranks, found)
     speed = measure_bus_bandwidth(ranks, _collective_mib(config, ranks))
     if speed is not None:
@@ -69,9 +69,9 @@ def _collective_mib(config: TrainConfig, ranks: Ranks) -> int:
     return automatic if config.preflight.collective_mib is None else config.preflight.collective_mib
 
 
-def _needed_mib(config: TrainConfig, layout: Layout) -> int:
+def _needed_mib(config: TrainConfig, ranks: Ranks, layout: Layout) -> int:
     parameters = sum(parameter.numel() for parameter in choose_architecture(config).build().parameters())
-    return state_bytes(parameters, config.engine, layout) // _MIB
+    return state_bytes(parameters, config.engine, layout, on_host=ranks.device.type == "cpu") // _MIB
 
 
 def _decide(ranks: Ranks, found: list[Findings]) -> None:

@@ -29,6 +29,9 @@ from training.supervise.coordinator import Coordinator
 from training.supervise.ranks import Program
 from training.supervise.server import fork_server
 
+# Agents of all nodes may come at once.
+_BACKLOG = 1024
+
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
@@ -90,7 +93,7 @@ def _node(options: argparse.Namespace) -> tuple[Node, socket.socket | None]:
     control_port = options.control_port or (0 if alone else master_port + 1)
     listener = None
     if rank == 0:
-        listener = socket.create_server((LOOPBACK if alone else "", control_port), backlog=1024)
+        listener = _listen(LOOPBACK if alone else "", control_port)
         control_port = listener.getsockname()[1]
     node = Node(
         rank=rank,
@@ -147,6 +150,13 @@ def _master_addr(options: argparse.Namespace) -> str:
     if not nodes:
         raise ConfigError("--master-addr", None, "the DNS name of node 0, which every node can reach")
     return first_host(nodes)
+
+
+def _listen(address: str, port: int) -> socket.socket:
+    """On all addresses of both families where there is none, since a node's name may stand for either."""
+    if address or not socket.has_dualstack_ipv6():
+        return socket.create_server((address, port), backlog=_BACKLOG)
+    return socket.create_server((address, port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=_BACKLOG)
 
 
 def _free_port() -> int:

@@ -111,13 +111,20 @@ def test_slow_links_end_the_run_where_a_bandwidth_is_demanded() -> None:
 )
 def test_state_of_each_zero_stage(stage: int, bytes_each: float) -> None:
     engine = EngineConfig(kind="deepspeed", zero_stage=stage)  # ty: ignore[invalid-argument-type]
-    assert state_bytes(1000, engine, Layout(replicate=4)) == 1000 * bytes_each
-    assert state_bytes(1000, engine, Layout(replicate=4, tensor=2)) == 500 * bytes_each
+    assert state_bytes(1000, engine, Layout(replicate=4), on_host=False) == 1000 * bytes_each
+    assert state_bytes(1000, engine, Layout(replicate=4, tensor=2), on_host=False) == 500 * bytes_each
 
 
 def test_replicas_divide_nothing_and_shards_everything() -> None:
-    assert state_bytes(1000, EngineConfig(), Layout(replicate=4)) == 16_000
-    assert state_bytes(1000, EngineConfig(), Layout(replicate=2, shard=4)) == 4_000
+    assert state_bytes(1000, EngineConfig(), Layout(replicate=4), on_host=False) == 16_000
+    assert state_bytes(1000, EngineConfig(), Layout(replicate=2, shard=4), on_host=False) == 4_000
+
+
+def test_what_is_offloaded_takes_the_host_s_memory_and_not_the_device_s() -> None:
+    engine = EngineConfig(kind="deepspeed", zero_stage=3, offload_optimizer="cpu", offload_parameters="cpu")
+    layout = Layout(replicate=4)
+    assert state_bytes(1000, engine, layout, on_host=False) == 1_000
+    assert state_bytes(1000, engine, layout, on_host=True) == 4_000
 
 
 def test_efa_interfaces_are_told_by_their_driver(tmp_path: Path) -> None:

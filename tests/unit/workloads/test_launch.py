@@ -28,7 +28,7 @@ def test_each_volcano_pod_runs_one_agent_of_its_world(values, nodes, processes):
     assert option(command, "--nnodes") == str(nodes)
     assert option(command, "--nproc-per-node") == str(processes)
     assert option(command, "--node-rank") == "$(VC_TASK_INDEX)"
-    assert "training.torchrun" in command
+    assert "training.supervise" in command
 
 
 def test_both_launchers_start_the_same_trainer():
@@ -59,5 +59,9 @@ def test_the_agent_waits_for_its_ranks_nearly_as_long_as_the_pod_does():
 
 
 def test_a_job_restarts_as_a_whole_and_not_pod_by_pod():
-    assert option(worker(cpu_job("volcano"))["command"], "--max-restarts") == "0"
+    """Agents restart all ranks of all pods together, in place; a pod whose agent has ended is not started again by itself."""
+    command = worker(cpu_job("volcano", maxRestarts=4))["command"]
+    assert option(command, "--max-restarts") == "4"
+    ports = {port["containerPort"] for port in worker(cpu_job("volcano"))["ports"]}
+    assert ports == {int(option(command, "--master-port")), int(option(command, "--control-port"))}
     assert pod_templates(cpu_job("volcano"))["worker"]["spec"]["restartPolicy"] == "Never"
