@@ -35,6 +35,12 @@ def ranks_of(agent: Rank) -> list[int]:
     return [pid for pid in map(int, children) if os.getpgid(pid) == pid]
 
 
+def handles(pid: int, number: int) -> bool:
+    """Whether a process has a handler for a signal."""
+    (mask,) = [line.split()[1] for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt")]
+    return bool(int(mask, 16) >> (number - 1) & 1)
+
+
 def two_nodes() -> tuple[list[str], list[str]]:
     shared = ["--nnodes", "2", "--master-addr", "127.0.0.1", "--master-port", str(free_port()), "--control-port", str(free_port())]
     return [*shared, "--node-rank", "0", "--nproc-per-node", "1"], [*shared, "--node-rank", "1", "--nproc-per-node", "1"]
@@ -107,6 +113,22 @@ def test_the_last_line_names_rank_and_reason(job: Job, changes: dict, options: l
     assert "Traceback" not in finished.log
     if code != 78:
         assert "of 2 on " in line
+
+
+def test_a_node_that_cannot_find_node_0_says_so_and_one_that_waits_for_others_leaves_on_a_signal(job: Job) -> None:
+    first, second = two_nodes()
+    nowhere = ["--nnodes", "2", "--node-rank", "1", "--master-addr", "pod-0.job.invalid", "--rendezvous-timeout", "2"]
+    with supervised(job, nowhere, [*first, "--rendezvous-timeout", "2"]) as (lost, alone):
+        finished = wait([lost, alone], 60)
+    assert finished.codes == [1, 1], finished.log
+    assert "node 1 cannot reach node 0 at pod-0.job.invalid:" in finished.logs[0]
+    assert "after 2 s nodes 1 of 2 have not come; look at their logs" in finished.logs[1]
+    with supervised(job, second) as (waiting,):
+        wait_until(lambda: handles(waiting.pid, signal.SIGTERM), "its handlers")
+        waiting.signal(signal.SIGTERM)
+        finished = wait([waiting], 60)
+    assert finished.codes == [75], finished.log
+    assert "SIGTERM came" in finished.log
 
 
 @pytest.mark.parametrize(
