@@ -287,8 +287,19 @@ def _served(program: Program, resource: Resource, template: PodTemplate, device:
         return
     if any(True for _ in _daemons(program, device)) or any(True for _ in _plugin_charts(program, device)):
         return
+    if device == GPU and pools and all(_brings_plugin(program, pool) for pool in pools):
+        return
     allowed = f"a device plug-in of {device} in the program (a DaemonSet or a pinned chart)"
-    report.refuse(resource, template.spec.at("containers"), allowed=allowed, found=f"asking for {device}, which nothing offers")
+    # Pools and jobs without their cluster: the plug-in may be where the cluster is.
+    tell = report.refuse if program.has({CLUSTER}) else report.advise
+    tell(resource, template.spec.at("containers"), allowed=allowed, found=f"asking for {device}, which nothing offers")
+
+
+def _brings_plugin(program: Program, pool: Resource) -> bool:
+    """Whether the pool's image has the NVIDIA plug-in built in."""
+    node_class = class_of(program, pool)
+    terms = node_class.at("spec", "amiSelectorTerms").elements() if node_class is not None else ()
+    return any(term.at("alias").text().startswith("bottlerocket@") for term in terms)
 
 
 def _offers_efa(pool: Resource) -> bool:

@@ -42,18 +42,36 @@ for thing in json.loads((here / "things.json").read_text()):
 """
 SELF = {"protocol": "-1", "fromPort": 0, "toPort": 0, "self": True}
 OUT = {"protocol": "-1", "fromPort": 0, "toPort": 0, "cidrBlocks": ["0.0.0.0/0"]}
-LUSTRE = {"storageCapacity": 1200, "subnetIds": "subnet-1"}
+LUSTRE = {"storageCapacity": 1200, "subnetIds": "subnet-1", "securityGroupIds": ["sg-0123456789abcdef0"]}
+PLACED = {"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}], "terminationGracePeriodSeconds": 300}
+IMAGE = "registry.example/trainer:1.4.2"
+TORCHRUN = [
+    "python3",
+    "-m",
+    "torch.distributed.run",
+    "--nnodes=4",
+    "--rdzv-backend=c10d",
+    "--rdzv-endpoint=finetune-worker-0.finetune:29500",
+]
 TERMS = "spec/amiSelectorTerms"
 ZONE = "spec/template/spec/requirements/1/values"
+
+
+def _placed(place: str) -> dict[str, Any]:
+    """What lets a pod of the example onto the example's pool, as changes of a job."""
+    return {f"{place}/{key}": value for key, value in PLACED.items()}
+
 
 VALID = {
     "lustre": b.lustre(**LUSTRE, deploymentType="PERSISTENT_2", perUnitStorageThroughput=250),
     "scratch": b.lustre(**LUSTRE, deploymentType="SCRATCH_2"),
     "group": b.efa_group(ingress=[SELF], egress=[SELF, OUT]),
     "pool": b.node_pool(),
-    "class": b.node_class(),
-    "mpi": b.mpi_job(),
-    "volcano": b.volcano_job(),
+    "class": b.node_class({"spec/capacityReservationSelectorTerms": [{"id": "cr-0123456789abcdef0"}]}),
+    "mpi": b.mpi_job({**_placed(f"{b.WORKER}/template/spec"), f"{b.WORKER_CONTAINER}/image": IMAGE}),
+    "volcano": b.volcano_job(
+        {**_placed("spec/tasks/0/template/spec"), f"{b.TASK_CONTAINER}/image": IMAGE, f"{b.TASK_CONTAINER}/command": TORCHRUN}
+    ),
 }
 INVALID = {
     "FSX02": b.lustre(**LUSTRE, deploymentType="SCRATCH_2", perUnitStorageThroughput=200),

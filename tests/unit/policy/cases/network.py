@@ -188,6 +188,7 @@ def chart(name: str, version: Any) -> Thing:
     return Thing(type=tokens.RELEASE, name=name, properties={"chart": name, "version": version, "values": {}})
 
 
+CLUSTER = Thing(type=tokens.CLUSTER, name="cluster", properties={"version": "1.36"})
 EFA_IMAGE = "registry.example/eks/aws-efa-k8s-device-plugin:v0.5.20"
 NVIDIA_IMAGE = "nvcr.io/nvidia/k8s-device-plugin:v0.20.0"
 INFINIBAND = "/dev/infiniband"
@@ -200,6 +201,11 @@ PLUGINS = (
     valid("EFA07", b.node_pool(), pod(gpu=8, efa=32), chart("gpu-operator", "v25.3.2"), chart("aws-efa-k8s-device-plugin", "v0.5.30")),
     valid("EFA07", b.node_pool(), b.cpu_pool()),
     valid("EFA07", b.node_pool(), daemon(EFA_IMAGE, INFINIBAND, tolerations=[{"key": GPU, "operator": "Exists"}]), edge=True),
+    valid(
+        "EFA07", CLUSTER, b.node_pool(), b.node_class({"spec/amiSelectorTerms": [{"alias": "bottlerocket@v1.40.0"}]}), pod(gpu=8), edge=True
+    ),
+    invalid("EFA07", CLUSTER, b.node_pool(), pod(gpu=8), says="asking for nvidia.com/gpu, which nothing offers"),
+    invalid("EFA07", CLUSTER, b.node_pool(), b.node_class(), pod(gpu=8), says="which nothing offers", edge=True),
     invalid("EFA07", b.node_pool(), pod(gpu=8), says="asking for nvidia.com/gpu, which nothing offers"),
     invalid("EFA07", b.node_pool(), pod(gpu=8, efa=32), chart("nvidia-device-plugin", "0.20.0"), says="asking for vpc.amazonaws.com/efa"),
     invalid("EFA07", b.node_pool(), daemon(EFA_IMAGE), says="/dev/infiniband of the node"),
