@@ -5,10 +5,9 @@ import ipaddress
 import re
 from typing import Any
 
-from guardrails import clock
+from guardrails import addon, clock, node_group
 from guardrails.chart import version
-from guardrails.efa import groups_with, interfaces
-from guardrails.facts import instance_types, load
+from guardrails.facts import load
 from guardrails.firewall import ANYWHERE
 from guardrails.links import targets
 from guardrails.lustre import flag
@@ -18,12 +17,8 @@ from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.tokens import (
     ACCESS_ENTRY,
     ACCESS_POLICY,
-    ADDON,
     CLUSTER,
-    LAUNCH_TEMPLATE,
     NODE_CLASS,
-    NODE_GROUP,
-    POD_IDENTITY,
     SUBNET,
     VPC,
 )
@@ -34,9 +29,6 @@ _PRIVATE = tuple(ipaddress.ip_network(block) for block in ("10.0.0.0/8", "172.16
 _PRODUCTION = re.compile(r"(?<![a-z])prod(uction)?(?![a-z])", re.IGNORECASE)
 _NODE_ENTRIES = frozenset({"EC2_LINUX", "EC2_WINDOWS"})
 _JOINING = frozenset({"EC2_LINUX", "EC2_WINDOWS", "EC2"})
-_AGENT = "eks-pod-identity-agent"
-_NEURON = ("trainium", "inferentia")
-_DEFAULT_AMI = "AL2023_x86_64_STANDARD"
 
 
 def _access(resource: Resource, report: Report) -> None:
@@ -168,56 +160,6 @@ def _logs(resource: Resource, report: Report) -> None:
             report.advise(resource, resource.at("deletionProtection"), allowed="true for a cluster in production")
 
 
-def _addons(program: Program, report: Report) -> None:
-    for addon in program.of(ADDON):
-        with report.part():
-            _addon(addon, report)
-        with report.part():
-            _interface_release(program, addon, report)
-        with report.part():
-            _driver_role(program, addon, report)
-    with report.part():
-        _agent(program, report)
-
-
-def _addon(addon: Resource, report: Report) -> None:
-    release = addon.at("addonVersion")
-    if not release.present:
-        report.refuse(addon, release, allowed="a pinned version", found="unset (whatever is the default that day)")
-    update = addon.at("resolveConflictsOnUpdate")
-    if update.text() == "OVERWRITE":
-        report.refuse(addon, update, allowed="PRESERVE or NONE: OVERWRITE undoes changes made in the cluster")
-
-
-def _interface_release(program: Program, addon: Resource, report: Report) -> None:
-    if addon.at("addonName").text() != "vpc-cni":
-        return
-    release, least = addon.at("addonVersion"), load("eks")["cniForEfaOnly"]
-    given, needed = version(release.text()) if release.present else None, version(least)
-    for user in program.of(NODE_CLASS, LAUNCH_TEMPLATE):
-        efa_only = any(each.at("interfaceType").text() == "efa-only" for each in interfaces(user).elements())
-        if given and needed and given < needed and efa_only:
-            report.refuse(addon, release, allowed=f"v{least} or later, because {user.name} has efa-only interfaces")
-
-
-def _driver_role(program: Program, addon: Resource, report: Report) -> None:
-    account = load("eks")["driverAccounts"].get(addon.at("addonName").text())
-    if account is None or addon.at("serviceAccountRoleArn").present or list(addon.at("podIdentityAssociations").elements()):
-        return
-    if not any(each.at("serviceAccount").text() == account for each in program.of(POD_IDENTITY)):
-        place = addon.at("podIdentityAssociations")
-        report.refuse(addon, place, allowed=f"a role of its own (a Pod Identity association of {account}): the node's role is not for pods")
-
-
-def _agent(program: Program, report: Report) -> None:
-    users = [*program.of(POD_IDENTITY), *(each for each in program.of(ADDON) if list(each.at("podIdentityAssociations").elements()))]
-    if not users or not program.has({CLUSTER}) or not program.whole:
-        return
-    if not any(addon.at("addonName").text() == _AGENT for addon in program.of(ADDON)):
-        place = users[0].at("serviceAccount") if users[0].type == POD_IDENTITY else users[0].at("podIdentityAssociations")
-        report.refuse(users[0], place, allowed=f"only beside add-on {_AGENT}, which hands the credentials out", found="without the agent")
-
-
 def _network(program: Program, report: Report) -> None:
     for cluster in program.of(CLUSTER):
         with report.part():
@@ -268,78 +210,6 @@ def _service_range(program: Program, cluster: Resource, report: Report) -> None:
             report.refuse(cluster, place, allowed=f"a block outside {own.text()}, the range of {vpc.name}")
 
 
-def _node_groups(program: Program, report: Report) -> None:
-    templates = {group.urn: each for each in program.of(LAUNCH_TEMPLATE) for group in groups_with(program, each)}
-    for group in program.of(NODE_GROUP):
-        template = templates.get(group.urn)
-        for check in (_beside_template, _types):
-            with report.part():
-                check(group, template, report)
-        with report.part():
-            _image(program, group, template, report)
-
-
-def _beside_template(group: Resource, template: Resource | None, report: Report) -> None:
-    if not group.at("launchTemplate").present:
-        return
-    for key in ("diskSize", "remoteAccess"):
-        place = group.at(key)
-        if place.present:
-            report.refuse(group, place, allowed="unset, because there is a launch template, which says it")
-    if template is not None and template.at("imageId").present and group.at("amiType").text() not in ("", "CUSTOM"):
-        report.refuse(group, group.at("amiType"), allowed=f"unset, because template {template.name} names an image")
-
-
-def _types(group: Resource, template: Resource | None, report: Report) -> None:
-    place = group.at("instanceTypes")
-    named = list(place.elements())
-    own = template.at("instanceType") if template is not None else None
-    if own is not None and own.present and named:
-        report.refuse(group, place, allowed=f"unset, because template {template.name if template else ''} names {own.text()}")
-    unseen = group.at("launchTemplate").present and template is None
-    requirements = template is not None and template.at("instanceRequirements").present
-    if not named and not (own is not None and own.present) and not unseen and not requirements:
-        report.refuse(group, place, allowed="an instance type", found="unset (EKS takes t3.medium)")
-
-
-def _image(program: Program, group: Resource, template: Resource | None, report: Report) -> None:
-    if template is not None and template.at("imageId").present:
-        return
-    place = group.at("amiType")
-    image = place.text() or _DEFAULT_AMI
-    names = [each.text() for each in group.at("instanceTypes").elements()]
-    names += [template.at("instanceType").text()] if template is not None and template.at("instanceType").present else []
-    arm = load("fleet")["arm"]
-    shown = place.raw if place.present else f"unset (EKS takes {_DEFAULT_AMI})"
-    for name in names:
-        wanted = _drivers(name)
-        if wanted and not image.endswith(wanted) and not any(f"{ending}_FIPS" in image for ending in wanted):
-            report.refuse(
-                group, place, allowed=f"an image that ends in {' or '.join(wanted)}, because {name} has accelerators", found=shown
-            )
-        if name and (name.partition(".")[0] in arm) != ("ARM_64" in image) and image != "CUSTOM":
-            report.refuse(group, place, allowed=f"an image for the processor of {name}", found=shown)
-    if image.startswith("AL2_"):
-        _old_linux(program, group, place, report)
-
-
-def _drivers(name: str) -> tuple[str, ...]:
-    instance = instance_types().get(name)
-    if instance is None:
-        return ()
-    return ("_NEURON",) if instance.accelerator.lower().startswith(_NEURON) else ("_NVIDIA", "_GPU")
-
-
-def _old_linux(program: Program, group: Resource, place: Node, report: Report) -> None:
-    last = load("eks")["al2Until"]
-    own = group.at("version")
-    releases = [own.text()] if own.present else [cluster.at("version").text() for cluster in program.of(CLUSTER)]
-    for release in releases:
-        given, until = version(release), version(last)
-        if given and until and given > until:
-            report.refuse(group, place, allowed=f"AL2023 or Bottlerocket: Amazon Linux 2 ends with {last}, and this is {release}")
-
-
 def _example(**changes: Any) -> tuple[Example, ...]:
     properties = {
         "name": "training",
@@ -355,10 +225,6 @@ def _example(**changes: Any) -> tuple[Example, ...]:
 
 def _entry(**properties: Any) -> tuple[Example, ...]:
     return (Example(ACCESS_ENTRY, {"principalArn": "arn:aws:iam::123456789012:role/node", **properties}, name="node"),)
-
-
-def _group(image: str) -> tuple[Example, ...]:
-    return (Example(NODE_GROUP, {"instanceTypes": ["p5.48xlarge"], "amiType": image, "subnetIds": ["subnet-1"]}, name="gpu"),)
 
 
 RULES = (
@@ -423,18 +289,6 @@ RULES = (
         invalid=_example(enabledClusterLogTypes=["kubelet"]),
     ),
     StackRule(
-        id="EKS06",
-        name="addon-require-pinned-and-credentialed",
-        title="Add-ons are pinned, keep what was changed, and have credentials of their own",
-        types=frozenset({ADDON, POD_IDENTITY, CLUSTER, NODE_CLASS, LAUNCH_TEMPLATE}),
-        check=_addons,
-        why="an add-on changes on a day nobody chose; without agent or role its pods get no credentials, and volumes never attach.",
-        fix="set addonVersion, PRESERVE, a Pod Identity association for each driver, and the eks-pod-identity-agent add-on.",
-        source="botocore 1.44.8 eks model, CreateAddon; EKS guide: EFA (VPC CNI 1.18.5)",
-        valid=(Example(ADDON, {"addonName": "vpc-cni", "addonVersion": "v1.22.4-eksbuild.3"}, name="cni"),),
-        invalid=(Example(ADDON, {"addonName": "vpc-cni"}, name="cni"),),
-    ),
-    StackRule(
         id="EKS07",
         name="cluster-require-legal-network",
         title="The cluster has subnets in two zones, at most five groups, a legal name and service range",
@@ -446,16 +300,6 @@ RULES = (
         valid=_example(kubernetesNetworkConfig={"serviceIpv4Cidr": "172.20.0.0/16"}),
         invalid=_example(kubernetesNetworkConfig={"serviceIpv4Cidr": "8.8.0.0/16"}),
     ),
-    StackRule(
-        id="EKS08",
-        name="node-group-require-fitting-image",
-        title="A node group has a type, an image with its drivers, and nothing that its template says already",
-        types=frozenset({NODE_GROUP, LAUNCH_TEMPLATE, CLUSTER}),
-        check=_node_groups,
-        why="the group ends in CREATE_FAILED, or nodes without drivers join and offer no devices.",
-        fix="choose an amiType that ends in _NVIDIA or _NEURON for accelerators, and set type and disk in one place.",
-        source="botocore 1.44.8 eks model, CreateNodegroup",
-        valid=_group("AL2023_x86_64_NVIDIA"),
-        invalid=_group("AL2023_x86_64_STANDARD"),
-    ),
+    *addon.RULES,
+    *node_group.RULES,
 )

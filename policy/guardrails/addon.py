@@ -1,0 +1,82 @@
+"""EKS add-ons: pinned, with credentials of their own."""
+
+from guardrails.chart import version
+from guardrails.efa import interfaces
+from guardrails.facts import load
+from guardrails.program import Program
+from guardrails.rule import Example, Report, Resource, StackRule
+from guardrails.tokens import (
+    ADDON,
+    CLUSTER,
+    LAUNCH_TEMPLATE,
+    NODE_CLASS,
+    POD_IDENTITY,
+)
+
+_AGENT = "eks-pod-identity-agent"
+
+
+def _addons(program: Program, report: Report) -> None:
+    for addon in program.of(ADDON):
+        with report.part():
+            _addon(addon, report)
+        with report.part():
+            _interface_release(program, addon, report)
+        with report.part():
+            _driver_role(program, addon, report)
+    with report.part():
+        _agent(program, report)
+
+
+def _addon(addon: Resource, report: Report) -> None:
+    release = addon.at("addonVersion")
+    if not release.present:
+        report.refuse(addon, release, allowed="a pinned version", found="unset (whatever is the default that day)")
+    update = addon.at("resolveConflictsOnUpdate")
+    if update.text() == "OVERWRITE":
+        report.refuse(addon, update, allowed="PRESERVE or NONE: OVERWRITE undoes changes made in the cluster")
+
+
+def _interface_release(program: Program, addon: Resource, report: Report) -> None:
+    if addon.at("addonName").text() != "vpc-cni":
+        return
+    release, least = addon.at("addonVersion"), load("eks")["cniForEfaOnly"]
+    given, needed = version(release.text()) if release.present else None, version(least)
+    for user in program.of(NODE_CLASS, LAUNCH_TEMPLATE):
+        efa_only = any(each.at("interfaceType").text() == "efa-only" for each in interfaces(user).elements())
+        if given and needed and given < needed and efa_only:
+            report.refuse(addon, release, allowed=f"v{least} or later, because {user.name} has efa-only interfaces")
+
+
+def _driver_role(program: Program, addon: Resource, report: Report) -> None:
+    account = load("eks")["driverAccounts"].get(addon.at("addonName").text())
+    if account is None or addon.at("serviceAccountRoleArn").present or list(addon.at("podIdentityAssociations").elements()):
+        return
+    if not any(each.at("serviceAccount").text() == account for each in program.of(POD_IDENTITY)):
+        place = addon.at("podIdentityAssociations")
+        report.refuse(addon, place, allowed=f"a role of its own (a Pod Identity association of {account}): the node's role is not for pods")
+
+
+def _agent(program: Program, report: Report) -> None:
+    users = [*program.of(POD_IDENTITY), *(each for each in program.of(ADDON) if list(each.at("podIdentityAssociations").elements()))]
+    if not users or not program.has({CLUSTER}) or not program.whole:
+        return
+    if not any(addon.at("addonName").text() == _AGENT for addon in program.of(ADDON)):
+        place = users[0].at("serviceAccount") if users[0].type == POD_IDENTITY else users[0].at("podIdentityAssociations")
+        report.refuse(users[0], place, allowed=f"only beside add-on {_AGENT}, which hands the credentials out", found="without the agent")
+
+
+RULES = (
+    StackRule(
+        id="EKS06",
+        name="addon-require-pinned-and-credentialed",
+        title="Add-ons are pinned, keep what was changed, and have credentials of their own",
+        types=frozenset({ADDON, POD_IDENTITY, CLUSTER, NODE_CLASS, LAUNCH_TEMPLATE}),
+        check=_addons,
+        why="an add-on changes on a day nobody chose; without agent or role its pods get no credentials, and volumes never attach.",
+        fix="set addonVersion, PRESERVE, a Pod Identity association for each driver, and the eks-pod-identity-agent add-on.",
+        source="botocore 1.44.8 eks model, CreateAddon; EKS guide: EFA (VPC CNI 1.18.5)",
+        valid=(Example(ADDON, {"addonName": "vpc-cni", "addonVersion": "v1.22.4-eksbuild.3"}, name="cni"),),
+        invalid=(Example(ADDON, {"addonName": "vpc-cni"}, name="cni"),),
+    ),
+)

@@ -1,0 +1,110 @@
+"""Managed node groups: a type, an image with its drivers, and each thing said once."""
+
+from guardrails.chart import version
+from guardrails.efa import groups_with
+from guardrails.facts import instance_types, load
+from guardrails.node import Node
+from guardrails.program import Program
+from guardrails.rule import Example, Report, Resource, StackRule
+from guardrails.tokens import (
+    CLUSTER,
+    LAUNCH_TEMPLATE,
+    NODE_GROUP,
+)
+
+_NEURON = ("trainium", "inferentia")
+
+
+_DEFAULT_AMI = "AL2023_x86_64_STANDARD"
+
+
+def _node_groups(program: Program, report: Report) -> None:
+    templates = {group.urn: each for each in program.of(LAUNCH_TEMPLATE) for group in groups_with(program, each)}
+    for group in program.of(NODE_GROUP):
+        template = templates.get(group.urn)
+        for check in (_beside_template, _types):
+            with report.part():
+                check(group, template, report)
+        with report.part():
+            _image(program, group, template, report)
+
+
+def _beside_template(group: Resource, template: Resource | None, report: Report) -> None:
+    if not group.at("launchTemplate").present:
+        return
+    for key in ("diskSize", "remoteAccess"):
+        place = group.at(key)
+        if place.present:
+            report.refuse(group, place, allowed="unset, because there is a launch template, which says it")
+    if template is not None and template.at("imageId").present and group.at("amiType").text() not in ("", "CUSTOM"):
+        report.refuse(group, group.at("amiType"), allowed=f"unset, because template {template.name} names an image")
+
+
+def _types(group: Resource, template: Resource | None, report: Report) -> None:
+    place = group.at("instanceTypes")
+    named = list(place.elements())
+    own = template.at("instanceType") if template is not None else None
+    if own is not None and own.present and named:
+        report.refuse(group, place, allowed=f"unset, because template {template.name if template else ''} names {own.text()}")
+    unseen = group.at("launchTemplate").present and template is None
+    requirements = template is not None and template.at("instanceRequirements").present
+    if not named and not (own is not None and own.present) and not unseen and not requirements:
+        report.refuse(group, place, allowed="an instance type", found="unset (EKS takes t3.medium)")
+
+
+def _image(program: Program, group: Resource, template: Resource | None, report: Report) -> None:
+    if template is not None and template.at("imageId").present:
+        return
+    place = group.at("amiType")
+    image = place.text() or _DEFAULT_AMI
+    names = [each.text() for each in group.at("instanceTypes").elements()]
+    names += [template.at("instanceType").text()] if template is not None and template.at("instanceType").present else []
+    arm = load("fleet")["arm"]
+    shown = place.raw if place.present else f"unset (EKS takes {_DEFAULT_AMI})"
+    for name in names:
+        wanted = _drivers(name)
+        if wanted and not image.endswith(wanted) and not any(f"{ending}_FIPS" in image for ending in wanted):
+            report.refuse(
+                group, place, allowed=f"an image that ends in {' or '.join(wanted)}, because {name} has accelerators", found=shown
+            )
+        if name and (name.partition(".")[0] in arm) != ("ARM_64" in image) and image != "CUSTOM":
+            report.refuse(group, place, allowed=f"an image for the processor of {name}", found=shown)
+    if image.startswith("AL2_"):
+        _old_linux(program, group, place, report)
+
+
+def _drivers(name: str) -> tuple[str, ...]:
+    instance = instance_types().get(name)
+    if instance is None:
+        return ()
+    return ("_NEURON",) if instance.accelerator.lower().startswith(_NEURON) else ("_NVIDIA", "_GPU")
+
+
+def _old_linux(program: Program, group: Resource, place: Node, report: Report) -> None:
+    last = load("eks")["al2Until"]
+    own = group.at("version")
+    releases = [own.text()] if own.present else [cluster.at("version").text() for cluster in program.of(CLUSTER)]
+    for release in releases:
+        given, until = version(release), version(last)
+        if given and until and given > until:
+            report.refuse(group, place, allowed=f"AL2023 or Bottlerocket: Amazon Linux 2 ends with {last}, and this is {release}")
+
+
+def _group(image: str) -> tuple[Example, ...]:
+    return (Example(NODE_GROUP, {"instanceTypes": ["p5.48xlarge"], "amiType": image, "subnetIds": ["subnet-1"]}, name="gpu"),)
+
+
+RULES = (
+    StackRule(
+        id="EKS08",
+        name="node-group-require-fitting-image",
+        title="A node group has a type, an image with its drivers, and nothing that its template says already",
+        types=frozenset({NODE_GROUP, LAUNCH_TEMPLATE, CLUSTER}),
+        check=_node_groups,
+        why="the group ends in CREATE_FAILED, or nodes without drivers join and offer no devices.",
+        fix="choose an amiType that ends in _NVIDIA or _NEURON for accelerators, and set type and disk in one place.",
+        source="botocore 1.44.8 eks model, CreateNodegroup",
+        valid=_group("AL2023_x86_64_NVIDIA"),
+        invalid=_group("AL2023_x86_64_STANDARD"),
+    ),
+)
