@@ -8,7 +8,7 @@ import base64
 import hashlib
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -196,7 +196,7 @@ class ObjectStore:
         return f"s3://{self._bucket}/{key}"
 
     @contextmanager
-    def _named(self, key: str) -> Iterator[None]:
+    def _named(self, key: str) -> Generator[None]:
         try:
             yield
         except (BotoCoreError, ClientError, OSError) as error:

@@ -130,7 +130,7 @@ def test_another_engine_or_number_of_ranks_goes_on(
     tmp_path: Path, models: Models, adapter: dict, before: dict, after: dict, ranks: int
 ) -> None:
     whole, pieces = (make_job(tmp_path / name, models, "qwen3", **adapter) for name in ("whole", "pieces"))
-    whole.run(**DDP)
+    whole.run(engine=DDP["engine"])
     pieces.run(ranks=2, expect=75, stop_after=3, **before)
     pieces.run(ranks=ranks, **after)
     assert values(pieces.history(), "loss") == pytest.approx(values(whole.history(), "loss"), rel=1e-5)
