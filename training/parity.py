@@ -23,7 +23,7 @@ LOSS_TOLERANCE = 1e-5
 """Largest relative deviation of any step's loss."""
 NORM_TOLERANCE = 1e-4
 """Largest relative deviation of any step's gradient norm before clipping."""
-WEIGHT_TOLERANCE = 1e-4
+WEIGHT_TOLERANCE = 3e-4
 """Largest deviation of any weight after the last step, as a share of the largest weight of its tensor."""
 
 
