@@ -15,7 +15,10 @@ from io import TextIOWrapper
 from pathlib import Path
 
 _FILE = "lease.lock"
+# A predecessor on this host may still be ending; one on another host may be dead without the file server knowing: NFS 4 servers give the
+# locks of a client that has gone silent away only after a minute or two.
 _PATIENCE_SECONDS = 10.0
+_REMOTE_PATIENCE_SECONDS = 150.0
 _POLL_SECONDS = 0.2
 
 
@@ -26,14 +29,14 @@ class LeaseError(RuntimeError):
 class Lease:
     """Held from construction to `release`, or to the end of the process."""
 
-    def __init__(self, directory: Path, *, patience_seconds: float = _PATIENCE_SECONDS) -> None:
-        """Take the lease, waiting a little for a predecessor that is still ending. Raises LeaseError naming the holder."""
+    def __init__(self, directory: Path, *, patience_seconds: float | None = None) -> None:
+        """Take the lease, waiting for a predecessor that is still ending, or dead on another host. Raises LeaseError naming the holder."""
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
         self._file: TextIOWrapper = (directory / _FILE).open("a+", encoding="utf-8")
-        deadline = time.monotonic() + patience_seconds
+        started = time.monotonic()
         while not self._try_lock(directory):
-            if time.monotonic() > deadline:
+            if time.monotonic() - started > (self._patience() if patience_seconds is None else patience_seconds):
                 holder = self._holder()
                 self._file.close()
                 raise LeaseError(f"{directory} is in use by {holder}; end that run or choose another checkpoint.directory or name")
@@ -64,6 +67,10 @@ class Lease:
                 return False
             raise LeaseError(f"{directory}: its storage has no file locks ({error}); mount Lustre with the flock option") from None
         return True
+
+    def _patience(self) -> float:
+        """How long the present holder is waited for; looked at anew, since another may come in between."""
+        return _PATIENCE_SECONDS if socket.gethostname() in self._holder() else _REMOTE_PATIENCE_SECONDS
 
     def _holder(self) -> str:
         self._file.seek(0)

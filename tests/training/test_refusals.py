@@ -1,6 +1,7 @@
 """What cannot run ends soon, with its own exit code and a last line that names the rank and the reason."""
 
 import os
+import random
 import socket
 from pathlib import Path
 
@@ -10,6 +11,14 @@ from tests.training.job import Job
 from tests.training.rank import contract, wait, wait_until
 
 pytestmark = pytest.mark.training
+
+ROLL_CALLS = int(os.environ.get("TRAINYARD_ROLL_CALLS", "3"))
+# What the last line of some rank must say, of this rank and this world size.
+NAMES = {
+    "missing": lambda rank, world: [f"ranks {rank};", f"rank {rank} has not come"],
+    "twice": lambda rank, world: [f"rank {rank} came twice", f"rank {rank} cannot listen"],
+    "other world": lambda rank, world: [f"was started for {world + 1} ranks", f"ranks {world};"],
+}
 
 
 @pytest.mark.parametrize(
@@ -73,6 +82,29 @@ def test_a_rank_that_comes_twice_is_named(job: Job) -> None:
         finished = wait(processes, 60)
     assert 1 in finished.codes
     assert any(reason in finished.log for reason in ("rank 0 came twice", "rank 0 cannot listen on 127.0.0.1:"))
+
+
+@pytest.mark.parametrize("number", range(ROLL_CALLS))
+def test_wrong_ranks_end_in_time_and_are_named(job: Job, number: int) -> None:
+    """One rank is missing, comes twice, or counts another world. The full proof: TRAINYARD_ROLL_CALLS=100 pytest -k wrong_ranks"""
+    chance = random.Random(number)
+    world = chance.choice([2, 3, 4])
+    environs = contract(world)
+    victim = chance.randrange(world)
+    fault = ("missing", "twice", "other world")[number % 3]
+    if fault == "missing":
+        del environs[victim]
+    elif fault == "twice":
+        environs.append(dict(environs[victim]))
+    else:
+        environs[victim]["WORLD_SIZE"] = str(world + 1)
+    # Every world divides it, so that nothing but the ranks is wrong.
+    with job.started(environs=environs, batch={"micro": 1, "global_batch": 60}, distributed={"init_timeout_seconds": 4}) as processes:
+        finished = wait(processes, 60)
+    assert 0 not in finished.codes, finished.log
+    assert "Traceback" not in finished.log
+    said = [log.strip().splitlines()[-1] for log, code in zip(finished.logs, finished.codes, strict=True) if code > 0]
+    assert any(any(word in line for word in NAMES[fault](victim, world)) for line in said), f"{fault} {victim} of {world}: {said}"
 
 
 def test_a_name_that_never_resolves_is_named(job: Job) -> None:

@@ -1,6 +1,9 @@
 """A run in pieces is the unbroken run, bit for bit: losses, norms, rates, held-out losses, whatever the step it was stopped at."""
 
 import json
+import os
+import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ from training.history import History
 
 pytestmark = pytest.mark.training
 
+RESUMES = int(os.environ.get("TRAINYARD_RESUMES", "5"))
 STEPS_PER_EPOCH, BATCH, NTH, LENGTH = 8, 8, 9, 32
 
 
@@ -36,6 +40,40 @@ def test_dropout_goes_on_from_the_saved_generators(job: Job) -> None:
     job.run(expect=75, stop_after=7, model=dropout)
     job.run(model=dropout)
     assert_same(job.history(), whole.history())
+
+
+ENGINES = {"ddp": DDP, "fsdp": FSDP, "zero-1": zero(1), "zero-2": zero(2), "zero-3": zero(3)}
+
+
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+def test_from_any_step_losses_and_weights_are_the_unbroken_runs_bit_for_bit(job: Job, engine: dict) -> None:
+    """The full proof, 100 steps drawn for each engine: TRAINYARD_RESUMES=500 pytest tests/training/test_resume.py -k any_step"""
+    steps = 24
+    settings = {"steps": steps, "model": {"dropout": 0.1}, "evaluation": {"every": 5}}
+    whole = Job(job.folder / "whole", {**job.settings, **settings, "checkpoint": {"every": 1, "keep": steps + 1}})
+    whole.run(ranks=2, **engine)
+    chance = random.Random(20261130)
+    for number in range(max(1, RESUMES // len(ENGINES))):
+        step = chance.randrange(1, steps)
+        pieces = Job(job.folder / f"pieces-{number}", {**job.settings, **settings, "checkpoint": {"every": 0}})
+        name = f"step-{step:09d}"
+        shutil.copytree(whole.checkpoints / name, pieces.checkpoints / name)
+        assert f"resumed from step {step}" in pieces.run(ranks=2, **engine).log
+        for key in ("loss", "grad_norm", "lr"):
+            assert values(pieces.history(), key) == values(whole.history(), key)[step:], f"{key} after step {step}"
+        ended = f"step-{steps:09d}"
+        assert state_of(pieces.checkpoints / ended) == state_of(whole.checkpoints / ended), f"state after a resume at step {step}"
+        shutil.rmtree(pieces.folder)
+
+
+def state_of(checkpoint: Path) -> dict[str, str]:
+    """Digests of the files that hold tensors and generators, by name."""
+    files = json.loads((checkpoint / "manifest.json").read_text())["files"]
+    held = {
+        name: entry["digest"] for name, entry in files.items() if name.endswith((".safetensors", "optim_states.pt")) or "random" in name
+    }
+    assert len(held) >= 3, "a file of state per rank, and its generators"
+    return held
 
 
 @pytest.mark.parametrize("stop", [7, 8, 9])

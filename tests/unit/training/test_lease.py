@@ -4,16 +4,20 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from training import lease as lease_module
 from training.lease import Lease, LeaseError
 
 pytestmark = pytest.mark.unit
 
 HOLDER = """
-import pathlib, sys, time
+import pathlib, socket, sys, time
+if sys.argv[2:]:
+    socket.gethostname = lambda: sys.argv[2]
 from training.lease import Lease
 held = Lease(pathlib.Path(sys.argv[1]))
 print("held", flush=True)
@@ -48,3 +52,30 @@ def test_a_killed_holder_leaves_the_directory_free_at_once(tmp_path: Path) -> No
     holder.send_signal(signal.SIGKILL)
     holder.wait()
     Lease(tmp_path, patience_seconds=0).release()
+
+
+def test_a_holder_that_died_on_another_host_is_waited_for_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its lock goes only when the file server has noticed; here when the process that stands for it ends."""
+    monkeypatch.setattr(lease_module, "_PATIENCE_SECONDS", 0.0)
+    root = Path(__file__).parents[3]
+    command = [sys.executable, "-c", HOLDER, str(tmp_path), "node-7.elsewhere"]
+    holder = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=root, text=True)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    timer = threading.Timer(1.0, holder.kill)
+    timer.start()
+    Lease(tmp_path).release()
+    assert holder.wait() == -signal.SIGKILL
+
+
+def test_a_holder_on_another_host_that_lives_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_module, "_REMOTE_PATIENCE_SECONDS", 0.5)
+    root = Path(__file__).parents[3]
+    command = [sys.executable, "-c", HOLDER, str(tmp_path), "node-7.elsewhere"]
+    holder = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=root, text=True)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    with pytest.raises(LeaseError, match=f"process {holder.pid} on node-7.elsewhere since"):
+        Lease(tmp_path)
+    holder.kill()
+    holder.wait()
