@@ -20,6 +20,7 @@ import torch.distributed.checkpoint as dcp
 from torch import Tensor
 
 from training import container, storage
+from training.read_check import ReadCheck
 from training.staging import Staging
 from training.writer import CheckpointWriter
 
@@ -105,11 +106,12 @@ def raw_read(state: State, path: Path) -> None:
 def ours_read(state: State, path: Path) -> None:
     """Every digest checked, then into the memory of the state."""
     directory = path.with_name("trainer")
-    damage = [
-        record for record in storage.read_manifest(renamed(directory)) if storage.record_file(directory, directory / record.path) != record
-    ]
-    assert not damage, damage
-    container.load(dict(state), directory / "engine", None, alone=True)
+    records = storage.read_manifest(renamed(directory))
+    left = [record for record in records if record.path.endswith(container.SUFFIX)]
+    assert not storage.find_damage(renamed(directory), leave=[record.path for record in left])
+    check = ReadCheck(directory, left)
+    container.load(dict(state), directory / "engine", None, alone=True, check=check)
+    assert check.confirmed == {record.path for record in left}
 
 
 def torch_load(state: State, path: Path) -> None:

@@ -33,11 +33,13 @@ from torch.distributed.checkpoint.planner import (
 from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
+from training.durable import WholeFile
 from training.errors import CheckpointError
+from training.read_check import ReadCheck
 from training.writer import CheckpointWriter
 
 METADATA = ".metadata"
-_SUFFIX = ".safetensors"
+SUFFIX = ".safetensors"
 _HEADER_MULTIPLE = 64
 _DTYPES = {
     torch.float64: "F64",
@@ -61,10 +63,15 @@ def save(state: dict[str, Any], directory: Path, writer: CheckpointWriter, group
         dcp.save(state, storage_writer=_Writer(directory, writer), process_group=group, no_dist=alone)
 
 
-def load(state: dict[str, Any], directory: Path, group: dist.ProcessGroup | None, *, alone: bool = False) -> None:
-    """Fill a state dict in place from what any number of ranks wrote. Collective, unless `alone`. Raises CheckpointError."""
+def load(
+    state: dict[str, Any], directory: Path, group: dist.ProcessGroup | None, *, alone: bool = False, check: ReadCheck | None = None
+) -> None:
+    """Fill a state dict in place from what any number of ranks wrote. Collective, unless `alone`.
+
+    Files that `check` expects are held to their digests on the way; the state is of no use if one does not match. Raises CheckpointError.
+    """
     with _named_failure("reading"):
-        dcp.load(state, storage_reader=_Reader(directory), process_group=group, no_dist=alone)
+        dcp.load(state, storage_reader=_Reader(directory, check), process_group=group, no_dist=alone)
 
 
 class FullState:
@@ -90,7 +97,7 @@ class _Writer(dcp.FileSystemWriter):
         self._directory, self._writer = directory, writer
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
-        name = f"{plan.storage_data.prefix}0{_SUFFIX}"
+        name = f"{plan.storage_data.prefix}0{SUFFIX}"
         items = [(item, _tensor_of(item, planner)) for item in plan.items]
         # Wide types first: each tensor then lies at a multiple of its own element size.
         items.sort(key=lambda pair: -pair[1].element_size())
@@ -115,9 +122,9 @@ class _Writer(dcp.FileSystemWriter):
 
 
 class _Reader(dcp.FileSystemReader):
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, check: ReadCheck | None) -> None:
         super().__init__(directory)
-        self._directory = directory
+        self._directory, self._check = directory, check
         self._tensors: dict[str, TensorStorageMetadata] = {}
 
     def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
@@ -131,13 +138,49 @@ class _Reader(dcp.FileSystemReader):
         for name, items in wanted.items():
             descriptor = os.open(self._directory / name, os.O_RDONLY | os.O_CLOEXEC)
             try:
-                for item in sorted(items, key=lambda item: self._place(item).offset):
-                    self._read_item(descriptor, item, planner)
+                self._read_file(descriptor, self._directory / name, sorted(items, key=lambda item: self._place(item).offset), planner)
             finally:
                 os.close(descriptor)
         future: Future[None] = Future()
         future.set_result(None)
         return future
+
+    def _read_file(self, descriptor: int, path: Path, items: list[ReadItem], planner: LoadPlanner) -> None:
+        if self._check and self._check.expects(path):
+            items = self._read_checked(descriptor, path, items, planner)
+        for item in items:
+            self._read_item(descriptor, item, planner)
+
+    def _read_checked(self, descriptor: int, path: Path, items: list[ReadItem], planner: LoadPlanner) -> list[ReadItem]:
+        """Read the whole file once, whole tensors into their places; gives what is left to read, now that the file is known to be whole.
+
+        Nothing is parsed on the way: what has to be is among the rest.
+        """
+        whole = WholeFile(descriptor)
+        rest: list[ReadItem] = []
+        for item in items:
+            place = self._place(item)
+            target = self._direct_target(item, planner) if place.offset >= whole.position else None
+            if target is None:
+                rest.append(item)
+                continue
+            whole.skip_to(place.offset)
+            whole.read_into(_bytes_of(target))
+            planner.commit_tensor(item, target)
+        assert self._check
+        if not self._check.conclude(path, whole.finish()):
+            raise OSError(f"{path.name}: its content does not match its digest")
+        return rest
+
+    def _direct_target(self, item: ReadItem, planner: LoadPlanner) -> Tensor | None:
+        """Where a whole stored tensor can be read to as it is; None if it has to be converted, cut or parsed."""
+        if item.type == LoadItemType.BYTE_IO:
+            return None
+        stored = self._tensors[item.storage_index.fqn]
+        if tuple(item.lengths) != tuple(_chunk_shape(stored, item.storage_index)):
+            return None
+        target = planner.resolve_tensor(item).detach()
+        return target if _takes_bytes(target, stored.properties.dtype) else None
 
     def _place(self, item: ReadItem) -> _StorageInfo:
         return self.storage_data[item.storage_index]
@@ -165,14 +208,23 @@ def _fill(target: Tensor, descriptor: int, offset: int, item: ReadItem, shape: S
         first, rows = start[0], (length[0], *shape[1:])
     row_bytes = math.prod(shape[1:]) * dtype.itemsize
     is_whole_rows = tuple(length[1:]) == tuple(shape[1:])
-    direct = is_whole_rows and target.device.type == "cpu" and target.is_contiguous() and target.dtype == dtype
+    direct = is_whole_rows and _takes_bytes(target, dtype)
     buffer = target if direct else torch.empty(rows, dtype=dtype)
-    _read_into(descriptor, memoryview(buffer.reshape(-1).view(torch.uint8).numpy()), offset + first * row_bytes)
+    _read_into(descriptor, _bytes_of(buffer), offset + first * row_bytes)
     if direct:
         return
     for dimension in range(1, len(shape)):
         buffer = buffer.narrow(dimension, start[dimension], length[dimension])
     target.copy_(buffer)
+
+
+def _takes_bytes(target: Tensor, dtype: torch.dtype) -> bool:
+    return target.device.type == "cpu" and target.is_contiguous() and target.dtype == dtype
+
+
+def _bytes_of(tensor: Tensor) -> memoryview:
+    """The memory of a contiguous tensor on the CPU."""
+    return memoryview(tensor.reshape(-1).view(torch.uint8).numpy())
 
 
 def _read_into(descriptor: int, view: memoryview, offset: int) -> None:

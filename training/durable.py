@@ -149,22 +149,57 @@ class DurableFile:
 
 
 def digest_file(path: Path) -> Digested:
-    """Size and digest of a file as storage gives it back, read once, with the storage kept busy ahead of the digest. Raises OSError."""
-    digest = xxhash.xxh3_128()
-    chunk = _buffers().get()
+    """Size and digest of a file as storage gives it back. Raises OSError."""
+    # Plain reads and no memory map: storage that fails under a map kills the process instead of giving an error.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        offset = 0
-        os.posix_fadvise(descriptor, 0, _READ_AHEAD_BYTES, os.POSIX_FADV_WILLNEED)
-        # Plain reads and no memory map: storage that fails under a map kills the process instead of giving an error.
-        while count := os.preadv(descriptor, [chunk.view], offset):
-            digest.update(chunk.view[:count])
-            offset += count
-            os.posix_fadvise(descriptor, offset + _READ_AHEAD_BYTES - _CHUNK_BYTES, _CHUNK_BYTES, os.POSIX_FADV_WILLNEED)
+        whole = WholeFile(descriptor)
+        digest = whole.finish()
+        return Digested(whole.position, digest)
     finally:
         os.close(descriptor)
-        _buffers().put(chunk)
-    return Digested(offset, digest.hexdigest())
+
+
+class WholeFile:
+    """An open file that is read once from start to end, in part into memory of the caller's, and its digest taken. Raises OSError."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.position = 0
+        """Bytes read so far."""
+        self._descriptor = descriptor
+        self._hash = xxhash.xxh3_128()
+        self._advised = 0
+
+    def read_into(self, view: memoryview) -> None:
+        """Fill this memory with the bytes that follow."""
+        while view:
+            self._advise()
+            count = os.preadv(self._descriptor, [view[:_CHUNK_BYTES]], self.position)
+            if not count:
+                raise OSError(f"the file ends {len(view)} bytes early")
+            self._hash.update(view[:count])
+            self.position += count
+            view = view[count:]
+
+    def skip_to(self, position: int) -> None:
+        """Read up to there, for the digest alone."""
+        chunk = _buffers().get()
+        try:
+            while self.position < position:
+                self.read_into(chunk.view[: min(_CHUNK_BYTES, position - self.position)])
+        finally:
+            _buffers().put(chunk)
+
+    def finish(self) -> str:
+        """Read what is left; gives the digest of the whole file."""
+        self.skip_to(os.fstat(self._descriptor).st_size)
+        return self._hash.hexdigest()
+
+    def _advise(self) -> None:
+        """Keep the storage busy ahead of the digest."""
+        while self._advised < self.position + _READ_AHEAD_BYTES:
+            os.posix_fadvise(self._descriptor, self._advised, _READ_AHEAD_BYTES, os.POSIX_FADV_WILLNEED)
+            self._advised += _READ_AHEAD_BYTES
 
 
 def write_file(path: Path, content: bytes) -> Digested:

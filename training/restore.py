@@ -1,21 +1,22 @@
 """Resuming: newest first, all ranks check a share of the files each, and the first whole checkpoint wins.
 
-Damage is named before anything of that checkpoint is parsed, and passed over; a run that has only damaged ones stops.
+Damage is named, and the checkpoint passed over; a run that has only damaged ones stops.
 """
 
 import logging
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from training import storage
+from training import container, storage
 from training.config import TrainConfig
 from training.distributed import Ranks
 from training.engines import Engine
 from training.errors import CheckpointError
 from training.progress import CheckpointInfo, Progress, layout_change, refuse_other_run
 from training.randomness import generators_from_json, seed_generators
+from training.read_check import ReadCheck
 
 if TYPE_CHECKING:
     from training.object_store import ObjectStore
@@ -48,8 +49,11 @@ class Restorer:
             raise CheckpointError(f"checkpoint.resume is never, but {self._root} holds step {steps[0]}; choose another name")
         for step in steps:
             directory = storage.step_directory(self._root, step)
-            if self._is_whole(directory, step, is_local=step in local) or self._fetch(directory, step):
-                return self._restore(engine, directory)
+            progress = self._attempt(engine, directory) if step in local else None
+            if progress is None and self._fetch(directory, step):
+                progress = self._attempt(engine, directory)
+            if progress:
+                return progress
         if steps:
             raise CheckpointError(
                 f"all checkpoints in {self._root} are damaged: steps {', '.join(map(str, steps))}; none can be resumed from"
@@ -59,13 +63,12 @@ class Restorer:
         seed_generators(self._config.seed, self._ranks.rank)
         return Progress()
 
-    def _is_whole(self, directory: Path, step: int, *, is_local: bool) -> bool:
-        if not is_local:
-            return False
-        damage = self._find_damage(directory)
+    def _attempt(self, engine: Engine, directory: Path) -> Progress | None:
+        """Restore this checkpoint; None if it is damaged, which is told of. The engine's state is of no use then."""
+        damage, progress = self._restore(engine, directory)
         if damage:
-            self._say(logging.WARNING, f"checkpoint of step {step} is damaged and passed over: {'; '.join(damage)}")
-        return not damage
+            self._say(logging.WARNING, f"checkpoint of step {step_of(directory)} is damaged and passed over: {'; '.join(damage)}")
+        return progress
 
     def _look_in_store(self, local: list[int]) -> list[int]:
         """Steps in the bucket. A bucket that can't be read is an error where nothing else could say that the run is not a new one."""
@@ -103,30 +106,63 @@ class Restorer:
         except CheckpointError as error:
             self._say(logging.WARNING, f"the uploaded checkpoint of step {step} is passed over: {error}")
             return False
-        return self._is_whole(directory, step, is_local=True)
+        return True
 
     def _publish(self, store: "ObjectStore", aside: Path, directory: Path, step: int) -> None:
         storage.adopt_manifest(aside, store.read_manifest(step).decode())
         storage.publish(aside, directory)
 
-    def _find_damage(self, directory: Path) -> list[str]:
-        own = storage.find_damage(directory, part=self._ranks.rank, parts=self._ranks.world_size)
-        return sorted({damage for damages in self._ranks.gather(own) for damage in damages})
+    def _restore(self, engine: Engine, directory: Path) -> tuple[list[str], Progress | None]:
+        """What is wrong with a checkpoint, or else the position of the run after it.
 
-    def _restore(self, engine: Engine, directory: Path) -> Progress:
+        Whatever is parsed is verified before. Large files of tensors are verified while they are read, which is the only time; the engine
+        is not used until all of them are, those included that no rank had to read.
+        """
+        left = self._ranks.broadcast(_read_later(directory) if self._ranks.is_main else None)
+        damage = self._find_damage(directory, leave=left)
+        if damage:
+            return damage, None
         info = CheckpointInfo.from_json((directory / INFO).read_text(encoding="utf-8"))
         refuse_other_run(info, self._config, self._corpus)
         change = layout_change(info, self._config, self._ranks.world_size)
-        if change is None:
-            engine.load(directory / ENGINE)
+        damage = self._load(engine, directory, left) if change is None else self._load_changed(engine, directory, info, change)
+        if damage:
+            return damage, None
+        engine.load_extra_state(info.engine_state)
+        self._say(logging.INFO, f"resumed from step {info.step} in {directory}")
+        return [], Progress(info.step, info.samples, info.data)
+
+    def _load(self, engine: Engine, directory: Path, left: list[str]) -> list[str]:
+        """The state as the same ranks wrote it; gives what turned out to be damaged."""
+        records = [record for record in storage.read_manifest(directory) if record.path in left]
+        check = ReadCheck(directory, records)
+        try:
+            engine.load(directory / ENGINE, check)
+        except CheckpointError:
+            if damage := self._gathered(check.damage):
+                return damage
+            raise
+        confirmed = self._gathered(check.confirmed)
+        verified = {record.path for record in storage.read_manifest(directory)} - (set(left) - set(confirmed))
+        damage = self._find_damage(directory, leave=verified)
+        if not damage:
             generators_from_json(random_file(directory, self._ranks.rank).read_text(encoding="utf-8"))
-        else:
+        return damage
+
+    def _load_changed(self, engine: Engine, directory: Path, info: CheckpointInfo, change: str) -> list[str]:
+        """The state as other ranks wrote it, who may read any part of any file; gives what is damaged."""
+        damage = self._find_damage(directory)
+        if not damage:
             self._convert(engine, directory, info, change)
             # Generators belong to ranks; other ranks get fresh ones that no earlier step has used.
             seed_generators(self._config.seed, self._ranks.rank, info.step)
-        engine.load_extra_state(info.engine_state)
-        self._say(logging.INFO, f"resumed from step {info.step} in {directory}")
-        return Progress(info.step, info.samples, info.data)
+        return damage
+
+    def _find_damage(self, directory: Path, leave: Collection[str] = ()) -> list[str]:
+        return self._gathered(storage.find_damage(directory, part=self._ranks.rank, parts=self._ranks.world_size, leave=leave))
+
+    def _gathered(self, own: Iterable[str]) -> list[str]:
+        return sorted({line for lines in self._ranks.gather(list(own)) for line in lines})
 
     def _convert(self, engine: Engine, directory: Path, info: CheckpointInfo, change: str) -> None:
         if self._config.checkpoint.on_world_change == "refuse":
@@ -163,3 +199,16 @@ class Restorer:
     def _say(self, level: int, text: str) -> None:
         if self._ranks.is_main:
             _log.log(level, "%s", text)
+
+
+def _read_later(directory: Path) -> list[str]:
+    """Files of tensors, which are verified while they are read; none if the manifest is damaged, which is told of elsewhere."""
+    try:
+        return [record.path for record in storage.read_manifest(directory) if record.path.endswith(container.SUFFIX)]
+    except ValueError:
+        return []
+
+
+def step_of(directory: Path) -> int:
+    """The step that a published folder is named for."""
+    return int(directory.name.removeprefix("step-"))

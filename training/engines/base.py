@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from training.config import OptimizerConfig
 from training.data import Samples
+from training.read_check import ReadCheck
 from training.writer import CheckpointWriter
 
 
@@ -48,8 +49,8 @@ class Engine(Protocol):
         """Hand model and optimizer, as they are now, to the writer, as files in the directory; the writer may put them there later."""
         ...
 
-    def load(self, directory: Path) -> None:
-        """Read what `save` wrote on as many ranks as there are now."""
+    def load(self, directory: Path, check: ReadCheck | None = None) -> None:
+        """Read what `save` wrote on as many ranks as there are now, holding files that `check` expects to their digests on the way."""
         ...
 
     def load_full(self, directory: Path) -> None:

@@ -27,6 +27,7 @@ from training.layout import Layout
 from training.loss_scaler import OVERFLOW_AT_SMALLEST, SMALLEST
 from training.model import sample_losses
 from training.moe import measure_experts
+from training.read_check import ReadCheck
 from training.writer import CheckpointWriter
 
 
@@ -178,8 +179,9 @@ class DeepSpeedEngine:
     def load_extra_state(self, state: dict[str, Any]) -> None:
         """See Engine."""
 
-    def load(self, directory: Path) -> None:
-        """See Engine."""
+    def load(self, directory: Path, check: ReadCheck | None = None) -> None:
+        """See Engine. DeepSpeed reads its files itself, and parses them, so they are verified beforehand."""
+        del check
         # What is frozen is not in there: it comes from the base model at each start.
         whole = all(parameter.requires_grad for parameter in self._engine.module.parameters())
         path, _ = self._engine.load_checkpoint(str(directory), tag=TAG, load_lr_scheduler_states=False, load_module_strict=whole)

@@ -29,6 +29,7 @@ from training.model import sample_losses
 from training.moe import measure_experts
 from training.parallelize import build_parallel, is_replicated_by_ddp
 from training.precision import DTYPES
+from training.read_check import ReadCheck
 from training.writer import CheckpointWriter
 
 _WHOLE = StateDictOptions(full_state_dict=True, cpu_offload=True, ignore_frozen_params=True)
@@ -105,9 +106,9 @@ class TorchEngine:
         directory.mkdir(exist_ok=True)
         container.save(state_of(self._model, self._optimizer), directory, writer, self._ranks.control)
 
-    def load(self, directory: Path) -> None:
+    def load(self, directory: Path, check: ReadCheck | None = None) -> None:
         """See Engine."""
-        load_state(self._model, self._optimizer, directory, self._ranks.control)
+        load_state(self._model, self._optimizer, directory, self._ranks.control, check)
         set_hyperparameters(self._optimizer, self._config.optimizer)
 
     def load_full(self, directory: Path) -> None:

@@ -9,6 +9,7 @@ from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_
 from torch.optim import Optimizer
 
 from training import container
+from training.read_check import ReadCheck
 
 # What is frozen comes from the base model at each start. That nothing else is missing is for the reader of checkpoints to see.
 _OPTIONS = StateDictOptions(strict=False, ignore_frozen_params=True)
@@ -23,11 +24,13 @@ def state_of(model: nn.Module, optimizer: Optimizer) -> dict[str, Any]:
     return {"model": own, "optimizer": optimizer_state}
 
 
-def load_state(model: nn.Module, optimizer: Optimizer, directory: Path, group: dist.ProcessGroup | None) -> None:
+def load_state(
+    model: nn.Module, optimizer: Optimizer, directory: Path, group: dist.ProcessGroup | None, check: ReadCheck | None = None
+) -> None:
     """Fill them from a folder that `container.save` wrote, on any ranks and by any engine. Collective. Raises CheckpointError."""
     state = state_of(model, optimizer)
     # Groups say what the optimizer does, which is the configuration's to decide and not an old checkpoint's.
     groups = state["optimizer"].pop("param_groups")
-    container.load(state, directory, group)
+    container.load(state, directory, group, check=check)
     optimizer_state = {**state["optimizer"], "param_groups": groups}
     set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=optimizer_state, options=_OPTIONS)
