@@ -11,8 +11,8 @@ pytestmark = pytest.mark.unit
 ROOT = Path(__file__).parents[2]
 OURS = {"infra", "workloads", "training", "policy", "guardrails", "local", "trainyard", "tests"}
 AREAS = {"network", "cluster", "compute", "storage"}
-# Configuration, arithmetic and exit codes of a run: a preview checks them without torch.
-PURE_TRAINING = ("batch", "config", "exit_codes", "schema")
+# Configuration, arithmetic, launchers and exit codes of a run: a preview checks them without torch.
+PURE_TRAINING = ("batch", "config", "exit_codes", "launch", "layout", "schema")
 SHARED = {"component", "labels", "versions", "catalogue", "settings", "iam", "charts", "outputs"}
 
 

@@ -94,7 +94,7 @@ def test_no_module_hides_one_of_the_standard_library():
 
 def test_the_program_imports_only_the_platform_s_contract_and_the_trainer_s_configuration():
     allowed = {"infra.outputs", "infra.labels", "infra.catalogue", "infra.component", "infra"}
-    allowed |= {"training.config", "training.schema", "training.batch", "training.exit_codes"}
+    allowed |= {f"training.{name}" for name in ("batch", "config", "exit_codes", "launch", "layout", "schema")}
     for path in WORKLOADS.rglob("*.py"):
         for name in imports(path):
             if name.partition(".")[0] in ("infra", "training", "local", "trainyard", "policy", "tests"):
