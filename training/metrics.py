@@ -3,8 +3,10 @@
 import json
 import logging
 import math
+import os
 import sys
 import time
+from collections.abc import Mapping
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +37,7 @@ class Metrics:
         self._file = _open(config.run_directory / "metrics.jsonl")
         if config.metrics.tensorboard:
             self._board = _open_board(config.run_directory / "tensorboard", step)
-        if config.metrics.progress == "live" or (config.metrics.progress == "auto" and sys.stdout.isatty()):
+        if config.metrics.progress == "live" or (config.metrics.progress == "auto" and has_terminal(os.environ)):
             self._live = _open_line(config, step)
 
     def start(self, step: int, plan: BatchPlan, **facts: Any) -> None:
@@ -112,6 +114,14 @@ def _open_line(config: TrainConfig, step: int) -> "LiveLine":
     from training.live import LiveLine
 
     return LiveLine(config.name, step, config.steps)
+
+
+def has_terminal(environ: Mapping[str, str]) -> bool:
+    """Whether somebody watches this process's output on a terminal.
+
+    Open MPI gives each rank a terminal of its own and copies what it writes to wherever mpirun's output goes: a pod's log, mostly.
+    """
+    return sys.stdout.isatty() and not any(name.startswith("OMPI_COMM_WORLD_") for name in environ)
 
 
 def _open(path: Path) -> TextIOWrapper:

@@ -106,7 +106,8 @@ class Cluster:
 
     def _pod_log(self, pod: str) -> list[str]:
         try:
-            return self.core.read_namespaced_pod_log(pod, self.namespace).splitlines()
+            # The client gives None for a log that has no line yet.
+            return (self.core.read_namespaced_pod_log(pod, self.namespace) or "").splitlines()
         except ApiException as error:
             return [f"(no log: {error.reason})"]
 

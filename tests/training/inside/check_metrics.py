@@ -15,7 +15,7 @@ from training.config import TrainConfig
 from training.history import read_history
 from training.live import LiveLine
 from training.meter import Meter, find_peak
-from training.metrics import Metrics
+from training.metrics import Metrics, has_terminal
 
 VALUES = {"loss": 5.0, "lr": 1e-3, "grad_norm": 1.0, "tokens_per_second": 1000.0, "seconds": 0.5, "data_wait_seconds": 0.1}
 
@@ -104,3 +104,11 @@ def test_every_line_is_one_json_object(tmp_path: Path) -> None:
     write(tmp_path, 0, 2, loss=5.0)
     records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert [record["event"] for record in records] == ["start", "step", "step"]
+
+
+@pytest.mark.parametrize(("environ", "watched"), [({}, True), ({"TERM": "xterm"}, True), ({"OMPI_COMM_WORLD_RANK": "0"}, False)])
+def test_a_rank_s_own_terminal_of_open_mpi_is_nobody_s(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], watched: bool) -> None:
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True  # ty: ignore[invalid-assignment]
+    monkeypatch.setattr("sys.stdout", terminal)
+    assert has_terminal(environ) is watched
