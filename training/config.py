@@ -450,8 +450,8 @@ class MetricsConfig(Section):
     tensorboard: bool = False
     """Write the same values for TensorBoard, to the run's folder tensorboard."""
     progress: Literal["auto", "live", "lines"] = "auto"
-    """live: one line, drawn again in place. lines: a log line every log_every steps. auto: live on a terminal (not one of Open MPI's own), else
-    lines."""
+    """live: one line, drawn again in place. lines: a log line every log_every steps. auto: live on a terminal
+    (not one of Open MPI's own), else lines."""
     peak_tflops: Annotated[float, Range(above=0)] | None = None
     """Peak rate of one device in TFLOP/s, for the utilisation (MFU); nothing means the rate of the known product, or no MFU."""
 

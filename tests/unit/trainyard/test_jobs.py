@@ -14,7 +14,7 @@ pytestmark = pytest.mark.unit
 class Core:
     """Answers for the pods' logs alone."""
 
-    def __init__(self, answer: str | None | Exception) -> None:
+    def __init__(self, answer: str | Exception | None) -> None:
         self.answer = answer
 
     def read_namespaced_pod_log(self, name: str, namespace: str) -> str | None:
@@ -34,7 +34,7 @@ class Core:
     ids=["lines", "empty", "nothing-yet", "no-container"],
 )
 def test_a_pod_s_log_is_lines_or_the_reason_why_there_are_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str | None | Exception, lines: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str | Exception | None, lines: list[str]
 ) -> None:
     clusters = [{"name": "local", "cluster": {"server": "https://127.0.0.1:6443"}}]
     contexts = [{"name": "local", "context": {"cluster": "local", "user": "local"}}]
