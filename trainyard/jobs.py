@@ -107,9 +107,10 @@ class Cluster:
     def _pod_log(self, pod: str) -> list[str]:
         try:
             # The client gives None for a log that has no line yet.
-            return (self.core.read_namespaced_pod_log(pod, self.namespace) or "").splitlines()
+            text: str | None = self.core.read_namespaced_pod_log(pod, self.namespace)
         except ApiException as error:
             return [f"(no log: {error.reason})"]
+        return (text or "").splitlines()
 
     def _objects(self, group: str, version: str, plural: str) -> list[dict[str, Any]]:
         found: Any = self.objects.list_namespaced_custom_object(group, version, self.namespace, plural)
