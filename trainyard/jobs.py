@@ -110,7 +110,7 @@ class Cluster:
             text: str | None = self.core.read_namespaced_pod_log(pod, self.namespace)
         except ApiException as error:
             return [f"(no log: {error.reason})"]
-        return (text or "").splitlines()
+        return text.splitlines() if text else []
 
     def _objects(self, group: str, version: str, plural: str) -> list[dict[str, Any]]:
         found: Any = self.objects.list_namespaced_custom_object(group, version, self.namespace, plural)

@@ -109,6 +109,6 @@ def test_every_line_is_one_json_object(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("environ", "watched"), [({}, True), ({"TERM": "xterm"}, True), ({"OMPI_COMM_WORLD_RANK": "0"}, False)])
 def test_a_rank_s_own_terminal_of_open_mpi_is_nobody_s(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], watched: bool) -> None:
     terminal = io.StringIO()
-    terminal.isatty = lambda: True  # ty: ignore[invalid-assignment]
+    terminal.isatty = lambda: True
     monkeypatch.setattr("sys.stdout", terminal)
     assert has_terminal(environ) is watched
