@@ -64,7 +64,7 @@ POOLS = (
     invalid("KRP02", b.cpu_pool({"spec/disruption/consolidateAfter": "1d"}), says="consolidateAfter is 1d", edge=True),
     valid("KRP03", b.node_pool({BUDGET: {"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h"}})),
     valid("KRP03", b.node_pool({BUDGET: {"nodes": "99%"}})),
-    valid("KRP03", b.node_pool({BUDGET: {"nodes": 3}})),
+    valid("KRP03", b.node_pool({BUDGET: {"nodes": "3"}})),
     valid("KRP03", b.node_pool({BUDGETS: b.DELETE})),
     valid("KRP03", b.node_pool({BUDGET: {"nodes": "100%"}}), edge=True),
     valid("KRP03", b.node_pool({BUDGETS: [{"nodes": "1"}] * 50}), edge=True),
