@@ -1,7 +1,8 @@
 """What the real API server refuses, the pack refuses; what the pack refuses beyond that belongs to a rule.
 
 Real definitions with their validation rules in CEL; every object is only asked for (dry run). What controllers and webhooks refuse
-beyond that is held by the truth tables. A small count by default; `TRAINYARD_POLICY_OBJECTS=5000 pytest tests/cluster/test_policy_differential.py -s` for the whole proof.
+beyond that is held by the truth tables. A small count by default;
+`TRAINYARD_POLICY_OBJECTS=5000 pytest tests/cluster/test_policy_differential.py -s` for the whole proof.
 """
 
 import collections
