@@ -24,7 +24,6 @@ _CHUNK_BYTES = 4 << 20
 _WRITERS = 4
 _BUFFERS = _WRITERS + 2
 _PREALLOCATE_BYTES = 256 << 20
-_READ_AHEAD_BYTES = 64 << 20
 # The largest logical block of common storage; direct writes must be multiples of it.
 _ALIGNMENT = 4096
 # Smaller pieces are quicker through a memoryview than through numpy.
@@ -168,12 +167,10 @@ class WholeFile:
         """Bytes read so far."""
         self._descriptor = descriptor
         self._hash = xxhash.xxh3_128()
-        self._advised = 0
 
     def read_into(self, view: memoryview) -> None:
         """Fill this memory with the bytes that follow."""
         while view:
-            self._advise()
             count = os.preadv(self._descriptor, [view[:_CHUNK_BYTES]], self.position)
             if not count:
                 raise OSError(f"the file ends {len(view)} bytes early")
@@ -194,12 +191,6 @@ class WholeFile:
         """Read what is left; gives the digest of the whole file."""
         self.skip_to(os.fstat(self._descriptor).st_size)
         return self._hash.hexdigest()
-
-    def _advise(self) -> None:
-        """Keep the storage busy ahead of the digest."""
-        while self._advised < self.position + _READ_AHEAD_BYTES:
-            os.posix_fadvise(self._descriptor, self._advised, _READ_AHEAD_BYTES, os.POSIX_FADV_WILLNEED)
-            self._advised += _READ_AHEAD_BYTES
 
 
 def write_file(path: Path, content: bytes) -> Digested:
@@ -258,9 +249,6 @@ def _write_all(descriptor: int, view: memoryview, offset: int) -> None:
             if error.errno != errno.EINVAL or not _leave_direct(descriptor):
                 raise
             continue
-        if not fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_DIRECT:
-            # Asks the kernel to start writing out now what would else wait for the fsync.
-            os.posix_fadvise(descriptor, offset, count, os.POSIX_FADV_DONTNEED)
         view = view[count:]
         offset += count
 
@@ -279,8 +267,8 @@ def _allocate(descriptor: int, offset: int, size: int) -> None:
     """Reserve blocks; the C library's own posix_fallocate would write zeros where the storage can't."""
     if not hasattr(_libc, "fallocate"):
         return
-    keep_size = 1
-    if _libc.fallocate(descriptor, keep_size, ctypes.c_int64(offset), ctypes.c_int64(size)):
+    # The size grows with it: direct writes within a file go on side by side, those beyond its end one by one.
+    if _libc.fallocate(descriptor, 0, ctypes.c_int64(offset), ctypes.c_int64(size)):
         number = ctypes.get_errno()
         # Nothing is lost when a large step does not fit: the write itself will say so if its own part does not.
         if number not in (errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EINVAL, errno.ENODEV):

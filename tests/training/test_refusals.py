@@ -101,7 +101,11 @@ def test_wrong_ranks_end_in_time_and_are_named(job: Job, number: int) -> None:
     # Every world divides it, so that nothing but the ranks is wrong.
     with job.started(environs=environs, batch={"micro": 1, "global_batch": 60}, distributed={"init_timeout_seconds": 4}) as processes:
         finished = wait(processes, 60)
-    assert 0 not in finished.codes, finished.log
+    if fault == "twice":
+        # The first of the two may go on with the others.
+        assert 1 in finished.codes, finished.log
+    else:
+        assert 0 not in finished.codes, finished.log
     assert "Traceback" not in finished.log
     said = [log.strip().splitlines()[-1] for log, code in zip(finished.logs, finished.codes, strict=True) if code > 0]
     assert any(any(word in line for word in NAMES[fault](victim, world)) for line in said), f"{fault} {victim} of {world}: {said}"
