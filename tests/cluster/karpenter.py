@@ -14,9 +14,10 @@ import yaml
 
 from local.aws.emulator import Endpoint
 from local.node import Node
-from local.node.api import Json
+from local.node.api import ApiError, Json
 from local.toolchain.builds import ModuleFile
 from local.toolchain.go import go_command, module_path
+from tests.cluster.nodes import wait_for
 
 CLUSTER = "training"
 ZONE, OTHER_ZONE = "us-east-1a", "us-east-1b"
@@ -44,11 +45,25 @@ def make_landscape(endpoint: Endpoint) -> dict[str, str]:
 
 
 def apply_definitions(node: Node, folder: Path) -> None:
-    """Karpenter's custom resource definitions, from the module that its binary is built from."""
+    """Karpenter's custom resource definitions, from the module that its binary is built from, until the API server serves them.
+
+    A Karpenter that starts before they are served never makes its indices.
+    """
     crds = module_path(go_command(), folder, ModuleFile(module="github.com/aws/karpenter-provider-aws", path="pkg/apis/crds"))
     for path in sorted(crds.glob("*.yaml")):
         body = yaml.safe_load(path.read_text())
         node.api().apply(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{body['metadata']['name']}", body)
+        for version in body["spec"]["versions"]:
+            kind = f"/apis/{body['spec']['group']}/{version['name']}/{body['spec']['names']['plural']}"
+            wait_for(f"list of {kind}", lambda kind=kind: _is_served(node, kind))
+
+
+def _is_served(node: Node, kind: str) -> bool:
+    try:
+        node.api().get(kind)
+    except ApiError:
+        return False
+    return True
 
 
 def node_class(landscape: dict[str, str]) -> Json:
