@@ -197,6 +197,9 @@ class Node:
     def _runs_as(self, spec: SupervisorSpec) -> bool:
         if self.supervisor() is None:
             return False
+        # Without its process 1, which a starting one has not noted yet, a supervisor is about to end.
+        if self._layout.init_pid.exists() and find_daemon(self._layout.init_pid) is None:
+            return False
         try:
             return SupervisorSpec.read(self._layout.spec).digest() == spec.digest()
         except (OSError, ValueError):
