@@ -34,10 +34,15 @@ class LoaderWorker:
         self._turns = itertools.cycle(range(num_slots))
         self._connection, theirs = Pipe()
         parent = os.getpid()
-        self.pid = os.fork()
-        if not self.pid:
-            self._connection.close()
-            _serve(parent, theirs, read, self.slots)
+        # A signal that comes before the worker ignores it must neither end it nor run the rank's handler in it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+        try:
+            self.pid = os.fork()
+            if not self.pid:
+                self._connection.close()
+                _serve(parent, theirs, read, self.slots, before)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         # Also where nobody calls `close`, as at the end of an interpreter.
         self._end = weakref.finalize(self, _end, self.pid)
@@ -81,12 +86,15 @@ def _end(pid: int) -> None:
         os.waitpid(pid, 0)
 
 
-def _serve(parent: int, connection: Connection, read: Callable[[int, np.ndarray], None], slots: np.ndarray) -> None:
-    """The worker's life; it ends with the process, not with a return."""
+def _serve(
+    parent: int, connection: Connection, read: Callable[[int, np.ndarray], None], slots: np.ndarray, mask: set[signal.Signals | int]
+) -> None:
+    """The worker's life; it ends with the process, not with a return. `mask` is restored once signals are ignored."""
     code = 1
     try:
         for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         # The parent may have ended before the kernel was told.
         if os.getppid() == parent:

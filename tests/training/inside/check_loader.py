@@ -140,7 +140,10 @@ def test_a_shard_that_is_damaged_under_the_run_is_named(tmp_path: Path, workers:
     assert found.startswith("loader worker 0: " if workers else str(tmp_path))
 
 
-def test_workers_go_on_through_signals_that_stop_a_rank(shards: Path) -> None:
+@pytest.mark.parametrize("attempt", range(8))
+def test_workers_go_on_through_signals_that_stop_a_rank(shards: Path, attempt: int) -> None:
+    """From their first moment on, which a single attempt may miss."""
+    del attempt
     with closing(waiting(shards)) as loader:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
             for pid in loader.worker_pids:
