@@ -8,7 +8,7 @@ from guardrails.node import Node
 from guardrails.pool import INSTANCE_TYPE
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import GPU, POD_TYPES, PodTemplate, pod_templates
-from guardrails.tokens import CONFIG_MAP, JOB, MPI_JOB, VOLCANO_JOB
+from guardrails.tokens import CONFIG_MAP, JOB, VOLCANO_JOB
 
 _NEURON, _NEURON_CORE = "aws.amazon.com/neuron", "aws.amazon.com/neuroncore"
 _LAUNCHERS = command.TORCHRUN | {"accelerate", "deepspeed"}
@@ -272,7 +272,7 @@ RULES = (
         id="JOB04",
         name="job-require-accelerator-arithmetic",
         title="Neuron cores follow from devices, compiling is not training, a Ray worker is one GPU",
-        types=POD_TYPES | {CONFIG_MAP} | {MPI_JOB},
+        types=POD_TYPES | {CONFIG_MAP},
         check=_neuron,
         why="nothing is trained, or one device of eight is used, without any error.",
         fix="count cores by the family (2 per device on trn1, 8 on trn2), train after compiling, give each Ray worker one GPU.",

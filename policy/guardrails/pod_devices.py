@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from guardrails.allocatable import Allocatable, allocatable
 from guardrails.node import Node, shown
+from guardrails.placing import POOL_LABEL
 from guardrails.pool import INSTANCE_TYPE, allowed_values
 from guardrails.program import Program
 from guardrails.quantity import quantity
@@ -142,9 +143,7 @@ def _node_types(template: PodTemplate, pools: Iterable[Resource]) -> list[str]:
 
 def _has_labels(pool: Resource, wanted: dict[str, str]) -> bool:
     name = pool.at("metadata", "name").text()
-    return all(
-        (allowed_values(pool, key) or ([name] if key == "karpenter.sh/nodepool" else [])) == [value] for key, value in wanted.items()
-    )
+    return all((allowed_values(pool, key) or ([name] if key == POOL_LABEL else [])) == [value] for key, value in wanted.items())
 
 
 def _agents(program: Program) -> dict[str, float]:

@@ -1,13 +1,13 @@
 """Pods: shared memory, quality of service and the time to save before they go."""
 
 from guardrails.node import Node
+from guardrails.placing import DO_NOT_DISRUPT
 from guardrails.quantity import gibibytes, quantity
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import GPU, POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import CRON_JOB, JOB, MPI_JOB, NODE_SET, POD, RAY_CLUSTER, RAY_JOB, VOLCANO_JOB
 
 _TRAINERS = frozenset({POD, JOB, CRON_JOB, MPI_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
-_DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 _DEFAULT_GRACE_SECONDS = 30
 _LEAST_GRACE_SECONDS = 120
 """A Spot interruption's notice; a shorter grace gives part of it away."""
@@ -79,7 +79,7 @@ def _lifetime(resource: Resource, report: Report) -> None:
 
 
 def _protected(resource: Resource, template: PodTemplate, report: Report) -> None:
-    annotation = template.metadata.at("annotations", _DO_NOT_DISRUPT)
+    annotation = template.metadata.at("annotations", DO_NOT_DISRUPT)
     if annotation.text() != "true":
         report.refuse(resource, annotation, allowed='"true" on a pod that trains')
 
@@ -138,7 +138,7 @@ RULES = (
         why="consolidation or a node's end kills the rank in the middle of a step or of a save, and the steps since the last one are lost.",
         fix='annotate the template karpenter.sh/do-not-disrupt: "true" and set terminationGracePeriodSeconds above a save\'s time.',
         source="Karpenter 1.14.1: disruption; EC2 Spot interruption notices",
-        valid=(_pod({GPU: 8}, metadata={"annotations": {_DO_NOT_DISRUPT: "true"}}, terminationGracePeriodSeconds=300),),
+        valid=(_pod({GPU: 8}, metadata={"annotations": {DO_NOT_DISRUPT: "true"}}, terminationGracePeriodSeconds=300),),
         invalid=(_pod({GPU: 8}),),
     ),
 )
