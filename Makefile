@@ -44,8 +44,9 @@ policy: $(VENV)/.ready ## What the policy pack says of both projects: a table, a
 	@$(TRAINYARD) policy preview --stack $(STACK)
 
 .PHONY: policies
-policies: $(VENV)/.ready ## Write docs/policies.md from the rules
+policies: $(VENV)/.ready ## Write docs/policies.md from the rules, and what their refused cases say
 	@cd policy && ../$(VENV)/bin/python -m guardrails.reference > ../docs/policies.md
+	@PYTHONPATH=policy $(VENV)/bin/python -m tests.unit.policy.messages
 
 .PHONY: recover
 recover: $(VENV)/.ready ## After a killed `up` or `down`: lift its lock, take what it made into the state

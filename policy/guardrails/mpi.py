@@ -5,7 +5,9 @@ import re
 from collections.abc import Sequence
 
 from guardrails import command
+from guardrails.names import HOST_NAME
 from guardrails.node import Node
+from guardrails.quantity import quantity
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import EFA, GPU, PodTemplate
 from guardrails.tokens import DEPLOYMENT, MPI_JOB, MPI_JOBS_OF_OLD
@@ -16,7 +18,6 @@ _PER_RESOURCE = re.compile(r"ppr:([0-9]+):node")
 _DEFAULT_SLOTS = 1
 _RESTART_POLICIES = ("Never", "OnFailure")
 _IMPLEMENTATIONS = ("OpenMPI", "Intel", "MPICH")
-_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _LONGEST_LABEL = 63
 _DEVICES = (GPU, EFA, "aws.amazon.com/neuron", "aws.amazon.com/neuroncore")
 _DELIVERY = "kubectl-delivery"
@@ -85,7 +86,7 @@ def _name(job: Resource, report: Report) -> None:
     if not name.present:
         return
     last = f"{name.text()}-worker-{max(0, workers(job) - 1)}"
-    if not _LABEL.fullmatch(last):
+    if not HOST_NAME.fullmatch(last):
         report.refuse(job, name, allowed="a lower-case letter, then lower-case letters, digits and dashes: it becomes a host name")
     elif len(last) > _LONGEST_LABEL:
         most = _LONGEST_LABEL - (len(last) - len(name.text()))
@@ -157,8 +158,7 @@ def _slots_match_devices(job: Resource, report: Report) -> None:
 
 def _cpus(container: Node) -> float:
     text = container.at("resources", "limits", "cpu").text() or container.at("resources", "requests", "cpu").text()
-    matched = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(m?)", text)
-    return 0.0 if not matched else float(matched[1]) / (1000 if matched[2] else 1)
+    return quantity(text) or 0.0
 
 
 def _launcher_devices(job: Resource, report: Report) -> None:

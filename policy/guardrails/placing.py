@@ -33,6 +33,11 @@ def chooses_nodes(template: PodTemplate) -> bool:
     return bool(wanted_labels(template)) or template.spec.at("affinity", "nodeAffinity").present
 
 
+def names_pools(template: PodTemplate) -> bool:
+    """Whether the pod wants a label that only a pool's nodes have: other nodes may have those that every node gets."""
+    return any(key == POOL_LABEL or not key.startswith(_WELL_KNOWN) for key in wanted_labels(template))
+
+
 def selects(template: PodTemplate, pool: Resource) -> bool:
     """Whether the pod demands nodes, and those of the pool are among them."""
     wanted = wanted_labels(template)

@@ -1,11 +1,10 @@
 """Pods: devices, huge pages and the size of the node they are meant for."""
 
 import re
-from collections.abc import Iterable
 
 from guardrails.allocatable import Allocatable, allocatable
 from guardrails.node import Node, shown
-from guardrails.placing import POOL_LABEL
+from guardrails.placing import names_pools, pools_of, wanted_labels
 from guardrails.pool import INSTANCE_TYPE, allowed_values
 from guardrails.program import Program
 from guardrails.quantity import quantity
@@ -107,17 +106,16 @@ def _huge_volumes(resource: Resource, template: PodTemplate, report: Report) -> 
 
 
 def _fits(program: Program, report: Report) -> None:
-    pools = list(program.of(NODE_POOL))
     for kind in sorted(POD_TYPES - {DAEMON_SET}):
         for resource in program.of(kind):
             with report.part():
                 for template in pod_templates(resource):
                     with report.part():
-                        _fits_one(resource, template, pools, program, report)
+                        _fits_one(resource, template, program, report)
 
 
-def _fits_one(resource: Resource, template: PodTemplate, pools: Iterable[Resource], program: Program, report: Report) -> None:
-    types = {name: room for name in _node_types(template, pools) if (room := allocatable(name))}
+def _fits_one(resource: Resource, template: PodTemplate, program: Program, report: Report) -> None:
+    types = {name: room for name in _node_types(template, program) if (room := allocatable(name))}
     if not types:
         return
     largest = max(types, key=lambda name: (types[name].cpus, types[name].memory))
@@ -131,19 +129,13 @@ def _fits_one(resource: Resource, template: PodTemplate, pools: Iterable[Resourc
             report.refuse(resource, template.spec.at("containers"), allowed=allowed, found=found)
 
 
-def _node_types(template: PodTemplate, pools: Iterable[Resource]) -> list[str]:
-    """Instance types on which the pod may run: the one it names, or those of the pools that have all its labels."""
-    if template.instance_type():
-        return [template.instance_type()]
-    wanted = {name: value.text() for name, value in template.spec.at("nodeSelector").entries()}
-    if not wanted:
-        return []
-    return [name for pool in pools if _has_labels(pool, wanted) for name in allowed_values(pool, INSTANCE_TYPE) or []]
-
-
-def _has_labels(pool: Resource, wanted: dict[str, str]) -> bool:
-    name = pool.at("metadata", "name").text()
-    return all((allowed_values(pool, key) or ([name] if key == POOL_LABEL else [])) == [value] for key, value in wanted.items())
+def _node_types(template: PodTemplate, program: Program) -> list[str]:
+    """Instance types on which the pod may run: those it names, or those of the pools it may go to; none where that can't be told."""
+    named = wanted_labels(template).get(INSTANCE_TYPE)
+    if named or not names_pools(template):
+        return named or []
+    offered = [allowed_values(pool, INSTANCE_TYPE) for pool in pools_of(program, template)]
+    return [name for types in offered if types for name in types] if all(offered) else []
 
 
 def _agents(program: Program) -> dict[str, float]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from guardrails.names import HOST_NAME
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import GPU
@@ -11,7 +12,6 @@ from guardrails.tokens import RAY_CLUSTER, RAY_JOB, RAY_SERVICE
 _KINDS = frozenset({RAY_CLUSTER, RAY_JOB, RAY_SERVICE})
 _START_RESOURCES = ("num-cpus", "num-gpus", "memory", "resources")
 _LONGEST_NAME = {RAY_CLUSTER: 53, RAY_JOB: 47, RAY_SERVICE: 47}
-_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _VERSION = re.compile(r"([0-9]+)\.([0-9]+)(?:\.([0-9]+))?")
 _TOKEN_SINCE = (2, 52)
 _PUBLIC_SERVICES = frozenset({"NodePort", "LoadBalancer"})
@@ -89,7 +89,7 @@ def _name(resource: Resource, report: Report) -> None:
     name, most = resource.at("metadata", "name"), _LONGEST_NAME[resource.type]
     if not name.present:
         return
-    if not _NAME.fullmatch(name.text()):
+    if not HOST_NAME.fullmatch(name.text()):
         report.refuse(resource, name, allowed="a lower-case letter, then lower-case letters, digits and dashes")
     elif len(name.text()) > most:
         report.refuse(resource, name, allowed=f"at most {most} characters: pods and services are named after it")

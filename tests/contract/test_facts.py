@@ -27,7 +27,7 @@ def test_pack_and_catalogue_count_the_same_devices_and_interfaces(name: str) -> 
     assert (ours.count, ours.efa, ours.cards) == (theirs.accelerator.count, theirs.efa_max, theirs.network_cards)
 
 
-@pytest.mark.parametrize("kind", catalogue.instance_types(), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", list(catalogue.instance_types()), ids=lambda kind: kind.name)
 def test_pack_and_catalogue_agree_on_the_fabric_of_every_type(kind: catalogue.InstanceType) -> None:
     assert efa_interfaces().get(kind.name) == kind.efa_max
     assert network_cards(kind.name) == kind.network_cards

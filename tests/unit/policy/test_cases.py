@@ -10,6 +10,7 @@ from guardrails.judge import by_id
 from tests.unit.policy.analyzer import analyze, not_evaluated, violations
 from tests.unit.policy.case import Case
 from tests.unit.policy.cases import CASES
+from tests.unit.policy.messages import first_lines, recorded
 
 pytestmark = pytest.mark.policy
 
@@ -42,6 +43,7 @@ def test_the_rule_judges_the_case(case: Case) -> None:
         assert otherwise.startswith("  Otherwise: ")
         assert fix.startswith("  Fix: ")
     assert ".0;" not in text, "numbers are shown as people write them"
+    assert first_lines(said) == recorded(case, CASES), "if this is meant: python -m tests.unit.policy.messages"
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)

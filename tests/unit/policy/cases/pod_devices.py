@@ -38,6 +38,16 @@ def agent(cpu: str) -> Thing:
     return pod(kind=tokens.DAEMON_SET, name="monitor", container={"resources": {"requests": {"cpu": cpu}}})
 
 
+def wanting(key: str, *values: str, **requests: str) -> Thing:
+    """A pod that says by affinity which nodes it wants."""
+    terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}]}]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    return asking(requests=requests, affinity=affinity)
+
+
+ANY_TYPE = b.node_pool({"spec/template/metadata/labels": {"team.example/pool": "gpu"}, "spec/template/spec/requirements": []}, name="any")
+ZONE = "topology.kubernetes.io/zone"
+
 CASES = (
     valid("POD04", asking({GPU: 8, EFA: 32})),
     valid("POD04", asking({GPU: "8"}, {GPU: "8"})),
@@ -73,6 +83,9 @@ CASES = (
     valid("POD06", on("x9.unheardof", cpu="9000")),
     valid("POD06", pool("p4d.24xlarge", "p5.48xlarge"), in_pool(cpu="180")),
     valid("POD06", asking(requests={"cpu": "9000"})),
+    valid("POD06", pool("p4d.24xlarge"), ANY_TYPE, in_pool(cpu="180")),
+    valid("POD06", pool("p4d.24xlarge"), wanting(ZONE, "us-east-1a", cpu="180")),
+    valid("POD06", wanting(TYPE, "p4d.24xlarge", "p5.48xlarge", cpu="180")),
     valid("POD06", on("p4d.24xlarge", cpu="95690m"), edge=True),
     valid("POD06", on("p4d.24xlarge", memory="1082712Mi"), edge=True),
     invalid("POD06", on("p4d.24xlarge", cpu="95691m"), says="at most 95.69 cpu, what p4d.24xlarge leaves to pods", edge=True),
@@ -81,6 +94,9 @@ CASES = (
     invalid("POD06", on("p4d.24xlarge", cpu="8", memory="1100Gi"), says="asking 1100Gi memory"),
     invalid("POD06", asking({"cpu": "200"}, nodeSelector={TYPE: "p5.48xlarge"}), says="asking 200 cpu"),
     invalid("POD06", pool("p4d.24xlarge"), in_pool(cpu="180"), says="what p4d.24xlarge leaves"),
+    invalid("POD06", wanting(TYPE, "p4d.24xlarge", cpu="180"), says="at most 95.69 cpu, what p4d.24xlarge leaves"),
+    invalid("POD06", pool("p4d.24xlarge"), wanting("team.example/pool", "gpu", "cpu", cpu="180"), says="what p4d.24xlarge leaves"),
+    invalid("POD06", pool("p4d.24xlarge"), wanting("karpenter.sh/nodepool", "p5", cpu="180"), says="what p4d.24xlarge leaves"),
     invalid("POD06", on("p4d.24xlarge", cpu="95"), agent("1"), says="at most 94.69 cpu"),
     invalid(
         "POD06", pool("p4d.24xlarge"), asking(requests={"cpu": "99"}, nodeSelector={"karpenter.sh/nodepool": "p5"}), says="asking 99 cpu"
