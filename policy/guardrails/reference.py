@@ -46,11 +46,12 @@ def reference() -> str:
     for title, rules in DOMAINS.items():
         lines += ["", f"## {title.rstrip('.')}"]
         for rule in sorted(rules, key=lambda rule: rule.id):
-            lines += ["", *_rule(rule)]
+            lines += ["", *section(rule)]
     return "\n".join(lines) + "\n"
 
 
-def _rule(rule: AnyRule) -> Iterator[str]:
+def section(rule: AnyRule) -> Iterator[str]:
+    """The lines of the page on one rule."""
     yield f"### {rule.id}"
     yield ""
     yield f"{rule.title}. {_level(rule).capitalize()}; `{rule.policy_name}`, {_scope(rule)}."

@@ -1,14 +1,33 @@
 """The examples of the documentation are judged as it says, and docs/policies.md is what the rules say."""
 
+import importlib
+import importlib.util
+import pkgutil
+from types import ModuleType
+
 import pytest
 
+import guardrails
 from guardrails import RULES, Example, Rule, StackRule
-from guardrails.reference import reference
+from guardrails.reference import reference, section
 from local.paths import REPOSITORY
 from tests.unit.policy.analyzer import Diagnostic, Thing, analyze, not_evaluated, violations
 
 pytestmark = pytest.mark.policy
 PAGE = REPOSITORY / "docs/policies.md"
+
+MODULES = [name for _, name, _ in pkgutil.iter_modules(guardrails.__path__) if name != "__main__"]
+DOMAINS = [name for name in MODULES if hasattr(importlib.import_module(f"guardrails.{name}"), "RULES")]
+
+
+def made_anew(name: str) -> ModuleType:
+    """The module once more, beside the one that everything else uses: what makes its rules runs while a test looks."""
+    spec = importlib.util.find_spec(f"guardrails.{name}")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def judged(rule: Rule | StackRule, examples: tuple[Example, ...]) -> list[Diagnostic]:
@@ -36,3 +55,12 @@ def test_the_page_shows_every_rule_with_its_texts() -> None:
         assert f"### {rule.id}\n" in page
         for text in (rule.title, rule.why, rule.fix, rule.source, rule.policy_name):
             assert text in page
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+def test_the_page_is_what_each_module_makes(name: str) -> None:
+    page = PAGE.read_text()
+    for rule in made_anew(name).RULES:
+        assert "\n".join(section(rule)) in page
+        assert violations(judged(rule, tuple(rule.valid)), rule.id) == []
+        assert violations(judged(rule, tuple(rule.invalid)), rule.id)
