@@ -111,9 +111,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.lived:
         prepare()
         lived = [name for name, verdict in among(chosen).items() if verdict in _LIVED]
-        ended = (lived and mutmut("run", *lived)) or mutmut("run", *(f"{start}*" for start in chosen))
-        if ended:
-            return ended
+        for names in ([lived] if lived else []) + [[f"{start}*" for start in chosen]]:
+            ended = mutmut("run", *names)
+            if ended:
+                return ended
     found = among(chosen)
     if options.lived:
         for name, verdict in found.items():
