@@ -1,7 +1,7 @@
 """Gangs and queues: a job starts whole, in a queue that takes it, and restarts on purpose."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from guardrails import command
 from guardrails.facts import load
@@ -16,6 +16,12 @@ _GANG_SCHEDULER = "volcano"
 _ROOT = "root"
 _ELASTIC = re.compile(r"(--nnodes=)?[0-9]+:[0-9]+")
 _ANY = "*"
+_EVICTED = "PodEvicted"
+_FAILURES = frozenset({"PodFailed", _ANY})
+# An evicted pod ends by SIGTERM, or by SIGKILL after its grace period.
+_SIGNAL_CODES = (143, 137)
+_ENDING = frozenset({"AbortJob", "TerminateJob", "CompleteJob"})
+_DEFAULT_RETRIES = 3
 
 
 def _gang(job: Resource, report: Report) -> None:
@@ -150,6 +156,8 @@ def _restarts(job: Resource, report: Report) -> None:
         with report.part():
             _policies(job, place, report)
     with report.part():
+        _evictions(job, report)
+    with report.part():
         _retries(job, places, report)
 
 
@@ -189,12 +197,45 @@ def _action(job: Resource, action: Node, report: Report) -> None:
         report.refuse(job, action, allowed=", ".join(known))
 
 
+def _evictions(job: Resource, report: Report) -> None:
+    """The pod fails before it is gone, so what ends the job on a failure comes before what restarts it on an eviction."""
+    general = list(job.at("spec", "policies").elements())
+    told: set[str] = set()
+    # A task's own policies come before the job's; of several that fit, Volcano takes the first.
+    for own in [list(task.at("policies").elements()) for task in job.at("spec", "tasks").elements()] or [[]]:
+        chain = [*own, *general]
+        if not any(_EVICTED in _names(policy) and policy.at("action").text().startswith("Restart") for policy in chain):
+            continue
+        for policy in _taken_on_eviction(chain):
+            action = policy.at("action")
+            if action.text() in _ENDING and action.path not in told:
+                told.add(action.path)
+                allowed = f"Restart* as on {_EVICTED}, or an exitCode of its own: an evicted pod fails first, and this ends the job"
+                report.refuse(job, action, allowed=allowed)
+
+
+def _names(policy: Node) -> set[str]:
+    return {event.text() for event in _events(policy)}
+
+
+def _taken_on_eviction(chain: Sequence[Node]) -> Iterator[Node]:
+    """The policy that Volcano takes of a pod that an eviction made fail, for each code that it may end with."""
+    for code in _SIGNAL_CODES:
+        for policy in chain:
+            if _names(policy) & _FAILURES or policy.at("exitCode").integer() == code:
+                yield policy
+                break
+
+
 def _retries(job: Resource, places: Sequence[Node], report: Report) -> None:
-    restarts = any(policy.at("action").text() == "RestartJob" for place in places for policy in place.elements())
+    if not any(policy.at("action").text() == "RestartJob" for place in places for policy in place.elements()):
+        return
     most = job.at("spec", "maxRetry")
-    if restarts and not most.present:
+    if not most.present:
         allowed = "the number of restarts that the job may make, counting those after a lost node"
-        report.advise(job, most, allowed=allowed, found="unset, so 3")
+        report.advise(job, most, allowed=allowed, found=f"unset, so {_DEFAULT_RETRIES}")
+    elif (most.integer() or 0) <= _DEFAULT_RETRIES:
+        report.advise(job, most, allowed=f"more than {_DEFAULT_RETRIES}: every eviction and every lost node uses one up")
 
 
 def _job(*, replicas: int = 4, **spec: object) -> Example:
@@ -229,12 +270,12 @@ RULES = (
     Rule(
         id="VOL03",
         name="job-require-restart-policy",
-        title="Restart policies name events and actions that Volcano knows",
+        title="Restart policies are ones that Volcano knows, and an evicted pod restarts the job",
         types=frozenset({VOLCANO_JOB}),
         check=_restarts,
-        why="Volcano's admission refuses the job, or it gives up after three restarts that nobody chose.",
-        fix="use an event (or an exit code other than 0) and an action of Volcano's lists, each once, and set maxRetry.",
-        source="volcano 1.14.1 admission: jobs/validate/util.go",
+        why="Volcano's admission refuses the job; or an eviction ends it, as a failure or after a few restarts that nobody chose.",
+        fix="use events (or exit codes other than 0) and actions of Volcano's lists, each once; end by exit code; set maxRetry.",
+        source="volcano 1.14.1 admission: jobs/validate/util.go; volcano-sh/volcano#5885, #2560",
         valid=(_job(policies=[{"event": "PodFailed", "action": "RestartJob"}], maxRetry=5),),
         invalid=(_job(policies=[{"event": "PodRunning", "action": "RestartJob"}], maxRetry=5),),
     ),

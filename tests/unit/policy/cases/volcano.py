@@ -32,6 +32,11 @@ def on(event: str, action: str = "RestartJob", **more: Any) -> dict[str, Any]:
     return {"event": event, "action": action, **more}
 
 
+EVICTED = on("PodEvicted")
+FAILED_ENDS = on("PodFailed", "TerminateJob")
+TASK_POLICIES = "spec/tasks/0/policies"
+
+
 CASES = (
     valid("VOL01", b.volcano_job()),
     valid("VOL01", b.volcano_job({"spec/minAvailable": b.DELETE})),
@@ -87,7 +92,14 @@ CASES = (
     valid("VOL03", policies(on("PodEvicted"), on("TaskCompleted", "CompleteJob"))),
     valid("VOL03", policies({"exitCode": 75, "action": "RestartJob"}, {"exitCode": 78, "action": "AbortJob"})),
     valid("VOL03", policies({"events": ["PodFailed", "PodEvicted"], "action": "RestartTask"})),
+    valid("VOL03", policies(EVICTED, {"exitCode": 78, "action": "TerminateJob"})),
+    valid("VOL03", policies(on("PodFailed", "TerminateJob"))),
+    valid("VOL03", policies(on("PodEvicted", "TerminateJob"), FAILED_ENDS)),
+    valid("VOL03", policies(EVICTED, FAILED_ENDS, **{TASK_POLICIES: [on("PodFailed")]})),
+    valid("VOL03", policies(EVICTED, on("PodFailed"), {"exitCode": 143, "action": "TerminateJob"})),
+    valid("VOL03", b.volcano_job({POLICIES: [FAILED_ENDS], "spec/maxRetry": 1})),
     valid("VOL03", policies(on("*")), edge=True),
+    valid("VOL03", policies(on("PodFailed"), **{"spec/maxRetry": 4}), edge=True),
     invalid("VOL03", policies(on("*"), on("PodFailed")), says="no other event beside *", edge=True),
     invalid("VOL03", policies(on("PodRunning")), says="policies[0].event is PodRunning"),
     invalid("VOL03", policies(on("PodFailed", "Restart")), says="policies[0].action is Restart; allowed: AbortJob"),
@@ -96,5 +108,17 @@ CASES = (
     invalid("VOL03", policies({"exitCode": 0, "action": "RestartJob"}), says="a code other than 0"),
     invalid("VOL03", policies(on("PodFailed"), on("PodFailed", "AbortJob")), says="PodFailed once"),
     invalid("VOL03", b.volcano_job({POLICIES: [on("PodFailed")]}), says="unset, so 3"),
-    invalid("VOL03", b.volcano_job({"spec/tasks/0/policies": [on("PodGone")], **RETRY}), says="tasks[0].policies[0].event is PodGone"),
+    invalid("VOL03", b.volcano_job({TASK_POLICIES: [on("PodGone")], **RETRY}), says="tasks[0].policies[0].event is PodGone"),
+    invalid("VOL03", policies(on("PodFailed"), **{"spec/maxRetry": 3}), says="maxRetry is 3; allowed: more than 3", edge=True),
+    invalid("VOL03", policies(EVICTED, FAILED_ENDS), says="policies[1].action is TerminateJob; allowed: Restart* as on PodEvicted"),
+    invalid("VOL03", policies(FAILED_ENDS, on("PodEvicted", "RestartTask")), says="policies[0].action is TerminateJob"),
+    invalid(
+        "VOL03",
+        policies({"events": ["PodEvicted", "TaskFailed"], "action": "RestartPod"}, {"events": ["PodFailed"], "action": "AbortJob"}),
+        says="policies[1].action is AbortJob; allowed: Restart*",
+    ),
+    invalid("VOL03", policies(EVICTED, **{TASK_POLICIES: [FAILED_ENDS]}), says="spec.tasks[0].policies[0].action is TerminateJob"),
+    invalid("VOL03", policies(on("*", "AbortJob"), **{TASK_POLICIES: [EVICTED]}), says="spec.policies[0].action is AbortJob"),
+    invalid("VOL03", policies(**{TASK_POLICIES: [EVICTED, FAILED_ENDS]}), says="spec.tasks[0].policies[1].action is TerminateJob"),
+    invalid("VOL03", policies(EVICTED, {"exitCode": 143, "action": "TerminateJob"}), says="policies[1].action is TerminateJob", edge=True),
 )
