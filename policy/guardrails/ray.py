@@ -1,4 +1,4 @@
-"""Ray clusters: what groups advertise is what their pods have, sizes are whole, and nobody outside can run code."""
+"""Ray clusters: what groups advertise is what their pods have, sizes are whole, nobody outside can run code, and a job's cluster ends."""
 
 import re
 from collections.abc import Iterator
@@ -150,6 +150,21 @@ def _authentication(resource: Resource, cluster: Node, report: Report) -> None:
         report.refuse(resource, version, allowed="2.52.0 or later, which token authentication needs")
 
 
+def _ends(resource: Resource, report: Report) -> None:
+    shutdown, keep = resource.at("spec", "shutdownAfterJobFinishes"), resource.at("spec", "ttlSecondsAfterFinished")
+    if shutdown.value is True:
+        return
+    if (keep.integer() or 0) > 0:
+        allowed = f"true beside ttlSecondsAfterFinished ({keep.text()}), which is how long after the job the shutdown waits"
+        report.refuse(resource, shutdown, allowed=allowed)
+    elif _makes_a_cluster(resource) and not resource.at("spec", "deletionStrategy").present:
+        report.advise(resource, shutdown, allowed="true: the cluster and its nodes stay after the job otherwise")
+
+
+def _makes_a_cluster(resource: Resource) -> bool:
+    return _cluster(resource).present and not any(True for _ in resource.at("spec", "clusterSelector").entries())
+
+
 def _ray(*, head: dict[str, object] | None = None, group: dict[str, object] | None = None, **spec: object) -> Example:
     container = {"name": "ray", "image": "rayproject/ray:2.55.0", "resources": {"limits": {GPU: 4}}}
     pods = {"template": {"spec": {"containers": [container]}}}
@@ -157,6 +172,10 @@ def _ray(*, head: dict[str, object] | None = None, group: dict[str, object] | No
     front = {"rayStartParams": {"num-cpus": "0"}, "template": {"spec": {"containers": [{"name": "ray", "image": "rayproject/ray:2.55.0"}]}}}
     cluster = {"rayVersion": "2.55.0", "headGroupSpec": {**front, **(head or {})}, "workerGroupSpecs": [sizes], **spec}
     return Example(RAY_CLUSTER, {"metadata": {"name": "tune"}, "spec": cluster})
+
+
+def _ray_job(**spec: object) -> Example:
+    return Example(RAY_JOB, {"metadata": {"name": "tune"}, "spec": {**spec, "rayClusterSpec": _ray().properties["spec"]}})
 
 
 RULES = (
@@ -195,5 +214,17 @@ RULES = (
         source="KubeRay 1.5.1: authOptions; Ray: security",
         valid=(_ray(authOptions={"mode": "token"}),),
         invalid=(_ray(head={"serviceType": "LoadBalancer"}, authOptions={"mode": "token"}),),
+    ),
+    Rule(
+        id="RAY04",
+        name="ray-job-require-shutdown",
+        title="A RayJob's own cluster ends with the job",
+        types=frozenset({RAY_JOB}),
+        check=_ends,
+        why="the operator refuses a time-to-live without the shutdown; with neither, the cluster and its GPU nodes stay.",
+        fix="set shutdownAfterJobFinishes to true, and ttlSecondsAfterFinished to the seconds that the cluster is to stay for a look.",
+        source="KubeRay 1.5.1: validation.go; ray-project/kuberay#1023",
+        valid=(_ray_job(shutdownAfterJobFinishes=True, ttlSecondsAfterFinished=600),),
+        invalid=(_ray_job(ttlSecondsAfterFinished=600),),
     ),
 )

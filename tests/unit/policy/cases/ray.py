@@ -46,6 +46,16 @@ def service(changes: dict[str, Any] | None = None) -> Thing:
     return Thing(type=tokens.RAY_SERVICE, name="serve", properties={"metadata": {"name": "serve"}, "spec": spec})
 
 
+def ending(spec: dict[str, Any] | None = None, *, own: bool = True) -> Thing:
+    """A RayJob that makes its own cluster, or runs on one that is there, and ends as `spec` says."""
+    where: dict[str, Any] = {"rayClusterSpec": _CLUSTER} if own else {"clusterSelector": {"ray.io/cluster": "shared"}}
+    return Thing(type=tokens.RAY_JOB, name="tune", properties={"metadata": {"name": "tune"}, "spec": {**where, **(spec or {})}})
+
+
+SHUTDOWN, TTL = "shutdownAfterJobFinishes", "ttlSecondsAfterFinished"
+DELETION = {"deletionStrategy": {"deletionRules": [{"policy": "DeleteCluster", "condition": {"jobStatus": "SUCCEEDED", "ttlSeconds": 60}}]}}
+
+
 CASES = (
     valid("RAY01", cluster()),
     valid("RAY01", cluster({f"{PARAMS}/num-gpus": "4"})),
@@ -88,4 +98,17 @@ CASES = (
     invalid("RAY03", service({f"{HEAD}/serviceType": "LoadBalancer"}), says="spec.rayClusterConfig.headGroupSpec.serviceType"),
     invalid("RAY03", cluster({f"{HEAD}/enableIngress": True}), says="enableIngress is true"),
     invalid("RAY03", cluster({f"{HEAD}/rayStartParams/redis-password": "guess"}), says="a literal (not shown)"),
+    valid("RAY04", ending({SHUTDOWN: True, TTL: 600})),
+    valid("RAY04", ending({SHUTDOWN: True})),
+    valid("RAY04", ending(own=False)),
+    valid("RAY04", ending({SHUTDOWN: False}, own=False)),
+    valid("RAY04", ending(DELETION)),
+    valid("RAY04", cluster()),
+    valid("RAY04", ending({TTL: 0}, own=False), edge=True),
+    invalid("RAY04", ending({TTL: 1}, own=False), says="shutdownAfterJobFinishes is unset; allowed: true beside", edge=True),
+    invalid("RAY04", ending({TTL: 600}), says="shutdownAfterJobFinishes is unset; allowed: true beside ttlSecondsAfterFinished (600)"),
+    invalid("RAY04", ending({SHUTDOWN: False, TTL: 600}), says="shutdownAfterJobFinishes is false; allowed: true beside"),
+    invalid("RAY04", ending({**DELETION, TTL: 600}), says="true beside ttlSecondsAfterFinished (600)"),
+    invalid("RAY04", ending(), says="shutdownAfterJobFinishes is unset; allowed: true: the cluster and its nodes stay"),
+    invalid("RAY04", ending({SHUTDOWN: False, TTL: 0}), says="shutdownAfterJobFinishes is false; allowed: true: the cluster"),
 )
