@@ -7,10 +7,9 @@ from guardrails.facts import load
 from guardrails.node import Node
 from guardrails.pool import INSTANCE_TYPE
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.template import GPU, POD_TYPES, PodTemplate, pod_templates
+from guardrails.template import GPU, NEURON, NEURON_CORE, POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import CONFIG_MAP, JOB, VOLCANO_JOB
 
-_NEURON, _NEURON_CORE = "aws.amazon.com/neuron", "aws.amazon.com/neuroncore"
 _LAUNCHERS = command.TORCHRUN | {"accelerate", "deepspeed"}
 _OWN_ADDRESS = re.compile(
     r"localhost|127(?:\.[0-9]+){3}|0\.0\.0\.0|::1|\$\(?\{?(?:POD_IP|MY_POD_IP|HOSTNAME|POD_NAME)\}?\)?|\$\(hostname.*|`hostname.*", re.I
@@ -36,7 +35,7 @@ def _indexed(job: Resource, report: Report) -> None:
 def _trains(job: Resource) -> bool:
     """Whether the pods form one training run: they have devices, or a launcher of ranks."""
     for template in pod_templates(job):
-        if template.requested(GPU) or template.requested(_NEURON):
+        if template.requested(GPU) or template.requested(NEURON):
             return True
         if any(_calls(container) for container in template.containers()):
             return True
@@ -194,7 +193,7 @@ def _compile_alone(resource: Resource, template: PodTemplate, container: Node, r
 def _cores(resource: Resource, template: PodTemplate, container: Node, report: Report) -> None:
     family = template.instance_type().split(".")[0]
     per_device = load("neuron")["coresPerDevice"].get(family)
-    devices, cores = (container.at("resources", "limits", name) for name in (_NEURON, _NEURON_CORE))
+    devices, cores = (container.at("resources", "limits", name) for name in (NEURON, NEURON_CORE))
     if per_device is None or not devices.integer():
         return
     most = (devices.integer() or 0) * per_device
@@ -226,7 +225,7 @@ def _torchrun(nodes: int, processes: int, endpoint: str = "pretrain-0.ranks:2950
 
 
 def _neuron_job(cores: int) -> Example:
-    container = {"name": "main", "resources": {"limits": {_NEURON: 16, _NEURON_CORE: cores}}}
+    container = {"name": "main", "resources": {"limits": {NEURON: 16, NEURON_CORE: cores}}}
     spec = {"nodeSelector": {INSTANCE_TYPE: "trn1.32xlarge"}, "containers": [container]}
     return Example(JOB, {"spec": {"template": {"spec": spec}}})
 

@@ -9,8 +9,6 @@ from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.template import GPU, POD_TYPES, PodTemplate
 from guardrails.tokens import DAEMON_SET, NODE_POOL
 
-_DEVICES = (GPU, "aws.amazon.com/neuron", "aws.amazon.com/neuroncore")
-
 
 def _places(program: Program, report: Report) -> None:
     for pool in program.of(NODE_POOL):
@@ -40,7 +38,7 @@ def _agents(pool: Resource, report: Report) -> None:
 
 
 def _finds(program: Program, resource: Resource, template: PodTemplate, report: Report) -> None:
-    if not any(template.requested(device) for device in _DEVICES):
+    if not template.devices():
         return
     tolerations = template.spec.at("tolerations")
     if not chooses_nodes(template):

@@ -9,7 +9,7 @@ from guardrails.names import HOST_NAME
 from guardrails.node import Node
 from guardrails.quantity import quantity
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.template import EFA, GPU, PodTemplate
+from guardrails.template import DEVICES, EFA, GPU, PodTemplate
 from guardrails.tokens import DEPLOYMENT, MPI_JOB, MPI_JOBS_OF_OLD
 
 _PROCESSES = frozenset({"-np", "-n", "--np", "-c", "--n"})
@@ -19,7 +19,7 @@ _DEFAULT_SLOTS = 1
 _RESTART_POLICIES = ("Never", "OnFailure")
 _IMPLEMENTATIONS = ("OpenMPI", "Intel", "MPICH")
 _LONGEST_LABEL = 63
-_DEVICES = (GPU, EFA, "aws.amazon.com/neuron", "aws.amazon.com/neuroncore")
+_DEVICES = (*DEVICES, EFA)
 _DELIVERY = "kubectl-delivery"
 
 

@@ -8,6 +8,8 @@ from guardrails.template import GPU, POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import CRON_JOB, JOB, MPI_JOB, NODE_SET, POD, RAY_CLUSTER, RAY_JOB, VOLCANO_JOB
 
 _TRAINERS = frozenset({POD, JOB, CRON_JOB, MPI_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
+_GANGS = frozenset({MPI_JOB, VOLCANO_JOB})
+"""Kinds whose pods all start over when one of them goes, whatever it asks for."""
 _DEFAULT_GRACE_SECONDS = 30
 _LEAST_GRACE_SECONDS = 120
 """A Spot interruption's notice; a shorter grace gives part of it away."""
@@ -71,24 +73,24 @@ def _requests_are_limits(resource: Resource, container: Node, report: Report) ->
 def _lifetime(resource: Resource, report: Report) -> None:
     for template in pod_templates(resource):
         with report.part():
-            if template.requested(GPU):
+            if resource.type in _GANGS or any(each.devices() for each in pod_templates(resource)):
                 _protected(resource, template, report)
         with report.part():
-            if template.requested(GPU):
+            if template.devices():
                 _grace(resource, template.spec.at("terminationGracePeriodSeconds"), report)
 
 
 def _protected(resource: Resource, template: PodTemplate, report: Report) -> None:
     annotation = template.metadata.at("annotations", DO_NOT_DISRUPT)
     if annotation.text() != "true":
-        report.refuse(resource, annotation, allowed='"true" on a pod that trains')
+        report.refuse(resource, annotation, allowed='"true" on every pod of a training job, those without devices too')
 
 
 def _grace(resource: Resource, grace: Node, report: Report) -> None:
     seconds = grace.integer() if grace.present else _DEFAULT_GRACE_SECONDS
     if seconds is None or seconds < _LEAST_GRACE_SECONDS:
         found = grace.raw if grace.present else f"{_DEFAULT_GRACE_SECONDS} (the default)"
-        report.refuse(resource, grace, allowed=f"at least {_LEAST_GRACE_SECONDS}, and longer than a checkpoint takes", found=found)
+        report.advise(resource, grace, allowed=f"at least {_LEAST_GRACE_SECONDS}, and longer than a checkpoint takes", found=found)
 
 
 def _pod(
@@ -131,12 +133,11 @@ RULES = (
     Rule(
         id="POD09",
         name="pod-require-time-to-save",
-        title="A training pod is not disrupted at will, and has the time to save",
-        mandatory=False,
+        title="No pod of a training job is disrupted at will, and ranks have the time to save",
         types=_TRAINERS,
         check=_lifetime,
-        why="consolidation or a node's end kills the rank in the middle of a step or of a save, and the steps since the last one are lost.",
-        fix='annotate the template karpenter.sh/do-not-disrupt: "true" and set terminationGracePeriodSeconds above a save\'s time.',
+        why="consolidation takes a rank, launcher or head in the middle of a step or a save: all start over from the last checkpoint.",
+        fix='annotate every template karpenter.sh/do-not-disrupt: "true" and set terminationGracePeriodSeconds above a save\'s time.',
         source="Karpenter 1.14.1: disruption; EC2 Spot interruption notices",
         valid=(_pod({GPU: 8}, metadata={"annotations": {DO_NOT_DISRUPT: "true"}}, terminationGracePeriodSeconds=300),),
         invalid=(_pod({GPU: 8}),),

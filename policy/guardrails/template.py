@@ -22,6 +22,10 @@ from guardrails.tokens import (
 POD_TYPES = frozenset({POD, JOB, CRON_JOB, DEPLOYMENT, STATEFUL_SET, DAEMON_SET, MPI_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
 GPU = "nvidia.com/gpu"
 EFA = "vpc.amazonaws.com/efa"
+NEURON = "aws.amazon.com/neuron"
+NEURON_CORE = "aws.amazon.com/neuroncore"
+DEVICES = (GPU, NEURON, NEURON_CORE)
+"""What computes; EFA only carries."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,10 @@ class PodTemplate:
     def requested(self, resource: str, kind: str = "limits") -> int:
         """Sum of an extended resource over the containers; 0 where none asks for it."""
         return sum(container.at("resources", kind, resource).integer() or 0 for container in self.containers())
+
+    def devices(self) -> int:
+        """GPUs, Neuron devices and cores that the pod asks for, all together."""
+        return sum(self.requested(device) for device in DEVICES)
 
     def instance_type(self) -> str:
         """The EC2 instance type that the pod's selector names, or an empty text."""

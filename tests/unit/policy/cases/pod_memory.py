@@ -1,13 +1,16 @@
 """Shared memory, quality of service, and the time to save."""
 
+from dataclasses import replace
 from typing import Any
 
-from guardrails.template import GPU
+from guardrails import tokens
+from guardrails.template import GPU, NEURON
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import Thing
 from tests.unit.policy.case import invalid, valid
 from tests.unit.policy.cases.pod_devices import asking
 from tests.unit.policy.cases.pod_security import pod
+from tests.unit.policy.cases.ray import cluster as ray
 
 KEPT = {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}
 
@@ -19,6 +22,22 @@ def shm(*, limits: dict[str, Any] | None = None, **options: Any) -> Thing:
 def trainer(metadata: dict[str, Any] | None = None, gpus: int = 8, **spec: Any) -> Thing:
     base = pod(container={"resources": {"limits": {GPU: gpus}}}, **spec)
     return Thing(type=base.type, name=base.name, properties={**base.properties, "metadata": {"name": "trainer", **(metadata or {})}})
+
+
+def kept(job: Thing, *templates: str) -> Thing:
+    """The job with the protection and a long grace period in these pod templates."""
+    protection = {f"{each}/template/metadata": KEPT for each in templates}
+    grace = {f"{each}/template/spec/terminationGracePeriodSeconds": 300 for each in templates}
+    return replace(job, properties=b.changed(job.properties, {**protection, **grace}))
+
+
+LAUNCHER, TASK, HEAD, GROUP = "spec/mpiReplicaSpecs/Launcher", "spec/tasks/0", "spec/headGroupSpec", "spec/workerGroupSpecs/0"
+CPU_ONLY = {"spec/tasks/0/template/spec/containers/0/resources": {"limits": {"cpu": "4"}}}
+
+
+def indexed(**limits: Any) -> Thing:
+    container = {"name": "trainer", "resources": {"limits": limits}}
+    return Thing(type=tokens.JOB, name="sweep", properties={"spec": {"template": {"spec": {"containers": [container]}}}})
 
 
 CASES = (
@@ -52,6 +71,11 @@ CASES = (
     valid("POD09", asking({"cpu": "4"})),
     valid("POD09", trainer(KEPT, terminationGracePeriodSeconds=3600)),
     valid("POD09", trainer(KEPT, terminationGracePeriodSeconds=120), edge=True),
+    valid("POD09", kept(b.mpi_job(), LAUNCHER, b.WORKER)),
+    valid("POD09", kept(b.volcano_job(), TASK)),
+    valid("POD09", kept(ray(), HEAD, GROUP)),
+    valid("POD09", indexed(cpu="4")),
+    valid("POD09", ray({"workerGroupSpecs/0/template/spec/containers/0/resources": {}}), edge=True),
     invalid("POD09", trainer(KEPT, terminationGracePeriodSeconds=119), says="terminationGracePeriodSeconds is 119", edge=True),
     invalid("POD09", trainer(KEPT), says="30 (the default)"),
     invalid("POD09", trainer(terminationGracePeriodSeconds=300), says='do-not-disrupt"] is unset'),
@@ -59,4 +83,8 @@ CASES = (
         "POD09", trainer({"annotations": {"karpenter.sh/do-not-disrupt": "false"}}, terminationGracePeriodSeconds=300), says="is false"
     ),
     invalid("POD09", b.mpi_job(), says="spec.mpiReplicaSpecs.Worker.template.metadata"),
+    invalid("POD09", kept(b.mpi_job(), b.WORKER), says="spec.mpiReplicaSpecs.Launcher.template.metadata", edge=True),
+    invalid("POD09", b.volcano_job(CPU_ONLY), says='spec.tasks[0].template.metadata.annotations["karpenter.sh/do-not-disrupt"] is unset'),
+    invalid("POD09", kept(ray(), GROUP), says="spec.headGroupSpec.template.metadata"),
+    invalid("POD09", indexed(**{NEURON: 16}), says="spec.template.metadata"),
 )
