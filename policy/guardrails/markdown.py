@@ -44,4 +44,6 @@ def _cut(text: str) -> str:
     if len(text) <= _LONGEST:
         return text
     kept = text[:_LONGEST].rpartition("\n")[0]
-    return f"{kept}\n\nThere is more than a comment holds; the job's artifact has all of it.\n"
+    # Else the last word would be folded away with the notes.
+    closed = "\n\n</details>" if kept.count("<details>") > kept.count("</details>") else ""
+    return f"{kept}{closed}\n\nThere is more than a comment holds; the job's artifact has all of it.\n"

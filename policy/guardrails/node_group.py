@@ -43,17 +43,20 @@ def _beside_template(group: Resource, template: Resource | None, report: Report)
 def _types(group: Resource, template: Resource | None, report: Report) -> None:
     place = group.at("instanceTypes")
     named = list(place.elements())
-    own = template.at("instanceType") if template is not None else None
-    if own is not None and own.present and named:
-        report.refuse(group, place, allowed=f"unset, because template {template.name if template else ''} names {own.text()}")
-    unseen = group.at("launchTemplate").present and template is None
-    requirements = template is not None and template.at("instanceRequirements").present
-    if not named and not (own is not None and own.present) and not unseen and not requirements:
+    if template is not None and template.at("instanceType").present:
+        if named:
+            report.refuse(group, place, allowed=f"unset, because template {template.name} names {template.at('instanceType').text()}")
+    elif not named and not _says_types(group, template):
         report.refuse(group, place, allowed="an instance type", found="unset (EKS takes t3.medium)")
 
 
+def _says_types(group: Resource, template: Resource | None) -> bool:
+    """Whether a template says by requirements which types it takes, or may: one that isn't in the program."""
+    return template.at("instanceRequirements").present if template is not None else group.at("launchTemplate").present
+
+
 def _image(program: Program, group: Resource, template: Resource | None, report: Report) -> None:
-    if template is not None and template.at("imageId").present:
+    if _own_image(group, template):
         return
     place = group.at("amiType")
     image = place.text() or _DEFAULT_AMI
@@ -67,10 +70,18 @@ def _image(program: Program, group: Resource, template: Resource | None, report:
             report.refuse(
                 group, place, allowed=f"an image that ends in {' or '.join(wanted)}, because {name} has accelerators", found=shown
             )
-        if name and (name.partition(".")[0] in arm) != ("ARM_64" in image) and image != "CUSTOM":
+        if name and (name.partition(".")[0] in arm) != ("ARM_64" in image):
             report.refuse(group, place, allowed=f"an image for the processor of {name}", found=shown)
     if image.startswith("AL2_"):
         _old_linux(program, group, place, report)
+
+
+def _own_image(group: Resource, template: Resource | None) -> bool:
+    """Whether the image is the template's own, or may be: of one that isn't in the program."""
+    if template is not None and template.at("imageId").present:
+        return True
+    given = group.at("amiType")
+    return given.text() == "CUSTOM" or (template is None and group.at("launchTemplate").present and not given.present)
 
 
 def _drivers(name: str) -> tuple[str, ...]:

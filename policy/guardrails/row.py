@@ -78,6 +78,5 @@ def refused(rows: Iterable[Row]) -> bool:
 def counted(rows: Iterable[Row]) -> str:
     """Such as "2 violations, 1 advice, 3 notes"."""
     kinds = [each.kind for each in rows]
-    words = {Kind.VIOLATION: "violation", Kind.ADVICE: "advice", Kind.NOTE: "note"}
     plural = {Kind.VIOLATION: "violations", Kind.ADVICE: "advice", Kind.NOTE: "notes"}
-    return ", ".join(f"{kinds.count(kind)} {words[kind] if kinds.count(kind) == 1 else plural[kind]}" for kind in Kind)
+    return ", ".join(f"{kinds.count(kind)} {kind.value if kinds.count(kind) == 1 else plural[kind]}" for kind in Kind)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 from guardrails.judge import AnyRule
 from guardrails.row import Kind, Row
@@ -10,6 +11,13 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Kind.VIOLATION: "error", Kind.ADVICE: "warning", Kind.NOTE: "note"}
 _PACK = "GUARDRAILS"
 """Rule id of what the pack says of itself."""
+_OWN = {
+    "id": _PACK,
+    "shortDescription": {"text": "What the pack says of its own configuration"},
+    "fullDescription": {"text": "An exemption has ended, or nothing that it exempts is refused any more."},
+    "help": {"text": "Take the exemption out of the configuration of the pack, or set a later day."},
+    "defaultConfiguration": {"level": "note"},
+}
 
 
 def sarif(rows: Sequence[Row], rules: Sequence[AnyRule], *, name: str, version: str, fallback: str) -> dict[str, Any]:
@@ -17,7 +25,7 @@ def sarif(rows: Sequence[Row], rules: Sequence[AnyRule], *, name: str, version: 
     said = {row.rule for row in rows}
     described = [_rule(rule) for rule in rules if rule.id in said]
     if "" in said:
-        described.append({"id": _PACK, "shortDescription": {"text": "What the pack says of its own configuration"}})
+        described.append(_OWN)
     index = {rule["id"]: position for position, rule in enumerate(described)}
     return {
         "$schema": SCHEMA,
@@ -46,7 +54,7 @@ def _rule(rule: AnyRule) -> dict[str, Any]:
 def _result(row: Row, index: dict[str, int], fallback: str) -> dict[str, Any]:
     rule = row.rule or _PACK
     location: dict[str, Any] = {
-        "physicalLocation": {"artifactLocation": {"uri": row.file or fallback}, "region": {"startLine": max(row.line, 1)}}
+        "physicalLocation": {"artifactLocation": {"uri": quote(row.file or fallback)}, "region": {"startLine": max(row.line, 1)}}
     }
     if row.urn or row.resource:
         full = f"{row.urn or row.resource}{'.' if row.path else ''}{row.path}"

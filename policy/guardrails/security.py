@@ -8,7 +8,6 @@ from guardrails.document import DocumentError, read_json
 from guardrails.facts import load
 from guardrails.firewall import ANYWHERE, GROUP_TYPES, Opening, openings
 from guardrails.fsx_link import CHECKPOINT
-from guardrails.links import targets
 from guardrails.lustre import flag
 from guardrails.node import Node, Undecided
 from guardrails.program import Program
@@ -184,20 +183,22 @@ def _buckets(program: Program, report: Report) -> None:
 
 def _of(program: Program, bucket: Resource, kind: str) -> list[Resource]:
     """The resources of a kind that belong to the bucket."""
-    return [each for each in program.of(kind) if _belongs(program, each, bucket)]
+    return [each for each in program.of(kind) if _belongs(each, bucket)]
 
 
-def _belongs(program: Program, each: Resource, bucket: Resource) -> bool:
-    if any(target is bucket for target in targets(program, each, "bucket", BUCKET, place=Node([], ""))):
+def _belongs(each: Resource, bucket: Resource) -> bool:
+    place, origins = each.at("bucket"), each.sources.get("bucket", ())
+    if bucket.urn in origins:
         return True
-    place = each.at("bucket")
-    return not each.sources.get("bucket") and place.present and place.value in (bucket.at("bucket").raw, bucket.at("id").raw)
+    if origins and not place.known:
+        return False  # Another bucket's, whatever its name will be.
+    return place.present and place.value in (bucket.at("bucket").raw, bucket.at("id").raw)
 
 
 def _public(program: Program, bucket: Resource, report: Report) -> None:
     blocks = _of(program, bucket, PUBLIC_ACCESS_BLOCK)
     if not blocks:
-        place = Node(None, "publicAccessBlock", bucket.name)
+        place = Node(None, "publicAccessBlock")
         report.refuse(bucket, place, allowed="a BucketPublicAccessBlock with all four settings true", found="without one")
     for block in blocks:
         for key in _BLOCKS:
@@ -208,12 +209,13 @@ def _public(program: Program, bucket: Resource, report: Report) -> None:
 def _plain(program: Program, bucket: Resource, report: Report) -> None:
     if any("aws:SecureTransport" in policy.at("policy").text() for policy in _policies(program, bucket)):
         return
-    place = Node(None, "policy", bucket.name)
+    place = Node(None, "policy")
     report.refuse(bucket, place, allowed="a policy that denies what comes without TLS (aws:SecureTransport)", found="without one")
 
 
 def _policies(program: Program, bucket: Resource) -> list[Resource]:
-    return [*_of(program, bucket, BUCKET_POLICY), *([bucket] if bucket.at("policy").present else [])]
+    """What holds a policy of the bucket: resources beside it, or the bucket itself, of the older kind."""
+    return [*_of(program, bucket, BUCKET_POLICY), bucket]
 
 
 def _versions(program: Program, bucket: Resource, report: Report) -> None:
@@ -222,7 +224,7 @@ def _versions(program: Program, bucket: Resource, report: Report) -> None:
         return
     kept = [each.at("versioningConfiguration", "status").text() == "Enabled" for each in _of(program, bucket, BUCKET_VERSIONING)]
     if not any(kept) and flag(bucket.at("versioning", "enabled")) is not True:
-        place = Node(None, "versioning", bucket.name)
+        place = Node(None, "versioning")
         report.refuse(bucket, place, allowed="Enabled: the bucket holds checkpoints", found="off")
 
 
@@ -231,7 +233,7 @@ def _uploads(program: Program, bucket: Resource, report: Report) -> None:
     rules += list(bucket.at("lifecycleRules").elements())
     keys = ("abortIncompleteMultipartUpload", "abortIncompleteMultipartUploadDays")
     if not any(rule.at(key).present for rule in rules for key in keys):
-        place = Node(None, "lifecycle", bucket.name)
+        place = Node(None, "lifecycle")
         report.advise(bucket, place, allowed="a rule that ends incomplete multipart uploads, which cost", found="without one")
 
 
@@ -271,8 +273,8 @@ def _balancer(service: Resource, report: Report) -> None:
     ports = [port.at(key) for port in service.at("spec", "ports").elements() for key in ("port", "targetPort")]
     what = next((guarded[port.text()] for port in ports if port.text() in guarded), None)
     named = _APPS.search(f"{service.name} {service.at('metadata', 'name').text()}")
-    if what or named:
-        reason = what or (named[0] if named else "")
+    reason = what or (named[0] if named else None)
+    if reason:
         place = service.at("spec", "type")
         report.refuse(service, place, allowed=f"ClusterIP, or {_SCHEME}: internal, because it serves {reason}")
 

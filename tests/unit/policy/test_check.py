@@ -11,7 +11,7 @@ import pytest
 from guardrails import RULES
 from guardrails.check import FORMATS, check, main
 from guardrails.judge import by_id
-from guardrails.row import Kind, row
+from guardrails.row import Kind
 from local.paths import REPOSITORY
 
 pytestmark = pytest.mark.unit
@@ -154,55 +154,6 @@ def test_the_configuration_of_the_pack_holds_for_files_too(pools: str, tmp_path:
 def test_a_deepspeed_configuration_is_known_by_its_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "ds.json").write_text('{\n\t"train_batch_size": 64,\n\t"gradient_accumulation_steps": 1\n}')
     assert main([str(tmp_path / "ds.json")]) in (0, 1)
-
-
-def test_sarif_has_the_shape_that_its_schema_requires(pools: str, capsys: pytest.CaptureFixture[str]) -> None:
-    main([pools, "--format", "sarif"])
-    log = json.loads(capsys.readouterr().out)
-    assert log["version"] == "2.1.0"
-    assert log["$schema"].endswith("sarif-2.1.0.json")
-    (run,) = log["runs"]
-    driver = run["tool"]["driver"]
-    ids = [rule["id"] for rule in driver["rules"]]
-    assert driver["name"]
-    assert len(ids) == len(set(ids)) > 0
-    assert run["results"]
-    for result in run["results"]:
-        assert ids[result["ruleIndex"]] == result["ruleId"]
-        assert result["level"] in ("none", "note", "warning", "error")
-        assert result["message"]["text"]
-        (location,) = result["locations"]
-        physical = location["physicalLocation"]
-        assert not physical["artifactLocation"]["uri"].startswith("/")
-        assert physical["region"]["startLine"] >= 1
-    for rule in driver["rules"]:
-        assert rule["shortDescription"]["text"]
-        assert rule["defaultConfiguration"]["level"] in ("note", "warning", "error")
-
-
-def test_a_note_of_the_pack_itself_has_a_rule_in_sarif() -> None:
-    notes = [row(None, "the exemption of x from KRP03 (r) is not used", mandatory=False)]
-    (result,) = json.loads(FORMATS["sarif"](notes, "Pulumi.yaml"))["runs"][0]["results"]
-    assert result["level"] == "note"
-    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "Pulumi.yaml"
-
-
-def test_a_value_cannot_become_markup_in_a_comment() -> None:
-    rule = by_id(RULES)["KRP03"]
-    message = "KRP03 a|b: spec.x is `</td><img src=x> @team|\\; allowed: none.\n  Otherwise: w\n  Fix: f"
-    text = FORMATS["markdown"]([row(rule, message, mandatory=True)], "")
-    (line,) = [line for line in text.splitlines() if line.startswith("| KRP03")]
-    assert "<" not in line
-    assert "@team" not in line
-    assert line.count(" | ") == 4
-
-
-def test_a_comment_that_is_too_long_says_so() -> None:
-    rule = by_id(RULES)["KRP03"]
-    message = "KRP03 p: x is y; allowed: none.\n  Otherwise: w\n  Fix: f"
-    text = FORMATS["markdown"]([row(rule, message, mandatory=True)] * 2000, "")
-    assert len(text) < 65_536
-    assert "more than a comment holds" in text
 
 
 def test_the_pack_checks_files_from_its_own_folder(pools: str) -> None:

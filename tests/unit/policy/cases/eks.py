@@ -67,6 +67,8 @@ def template(**properties: Any) -> Thing:
 
 
 TEMPLATED = {"launchTemplate": {"id": UNKNOWN, "version": "1"}}
+# A template that another program makes.
+ELSEWHERE = {"launchTemplate": {"id": "lt-0123456789abcdef0", "version": "3"}}
 EFA_CLASS = b.node_class(
     {
         "spec/networkInterfaces": [
@@ -190,4 +192,17 @@ CASES = (
     invalid("EKS08", group(types=[], **TEMPLATED), template(imageId="ami-1", instanceType="p5.48xlarge"), says="names an image"),
     invalid("EKS08", group("AL2023_x86_64_STANDARD", []), says="instanceTypes is unset (EKS takes t3.medium)"),
     invalid("EKS08", group("AL2_x86_64_GPU"), cluster({"version": "1.33"}), says="Amazon Linux 2 ends with 1.32", edge=True),
+    valid("EKS08", group(None, **TEMPLATED), template(imageId="ami-1")),
+    valid("EKS08", group("CUSTOM", **TEMPLATED), template(imageId="ami-1")),
+    valid("EKS08", group("CUSTOM", ["c7g.4xlarge"], **ELSEWHERE)),
+    valid("EKS08", group("CUSTOM", **ELSEWHERE)),
+    valid("EKS08", group(None, [], **ELSEWHERE)),
+    valid("EKS08", group(None, **ELSEWHERE), edge=True),
+    valid("EKS08", group("AL2023_x86_64_STANDARD", [], **TEMPLATED), template(instanceRequirements={"vcpuCount": {"min": 8}})),
+    valid("EKS08", group("AL2_x86_64_GPU", version="1.32"), cluster({"version": "1.33"}), edge=True),
+    invalid("EKS08", group("AL2023_x86_64_STANDARD", **ELSEWHERE), says="because p5.48xlarge has accelerators", edge=True),
+    invalid("EKS08", group(None, [], **TEMPLATED), template(instanceType="p5.48xlarge"), says="unset (EKS takes AL2023_x86_64_STANDARD)"),
+    invalid("EKS08", group(remoteAccess={"ec2SshKey": "ops"}, **TEMPLATED), template(name="t"), says="remoteAccess is {ec2SshKey: ops}"),
+    invalid("EKS08", group(None, ["c7g.4xlarge"]), says="unset (EKS takes AL2023_x86_64_STANDARD); allowed: an image for the processor"),
+    invalid("EKS08", group("AL2_x86_64_GPU", version="1.33"), says="and this is 1.33"),
 )

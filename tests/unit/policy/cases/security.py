@@ -1,6 +1,7 @@
 """Node credentials, disks, IAM documents, buckets, exposed ports."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from guardrails import tokens
@@ -42,8 +43,8 @@ def policy(*statements: dict[str, Any], kind: str = tokens.IAM_POLICY) -> Thing:
     return Thing(type=kind, name="trainer", properties={"policy": document(*statements)})
 
 
-def role(statement: dict[str, Any], **properties: Any) -> Thing:
-    return Thing(type=tokens.IAM_ROLE, name="trainer", properties={"assumeRolePolicy": document(statement), **properties})
+def role(*statements: dict[str, Any], **properties: Any) -> Thing:
+    return Thing(type=tokens.IAM_ROLE, name="trainer", properties={"assumeRolePolicy": document(*statements), **properties})
 
 
 def federated(condition: Any = None) -> dict[str, Any]:
@@ -55,12 +56,19 @@ def federated(condition: Any = None) -> dict[str, Any]:
     }
 
 
-def attached(name: str) -> Thing:
-    return Thing(type=tokens.IAM_ATTACHMENT, name="attached", properties={"role": "node", "policyArn": f"arn:aws:iam::aws:policy/{name}"})
+def attached(name: str, owner: str = "aws") -> Thing:
+    arn = f"arn:aws:iam::{owner}:policy/{name}"
+    return Thing(type=tokens.IAM_ATTACHMENT, name="attached", properties={"role": "node", "policyArn": arn})
 
 
 ISSUER = "oidc.eks.example/id/X"
 AUDIENCE = {f"{ISSUER}:aud": "sts.amazonaws.com"}
+SIGN_IN = {
+    "Effect": "Allow",
+    "Principal": {"Federated": "arn:aws:iam::123456789012:saml-provider/corp"},
+    "Action": "sts:AssumeRoleWithSAML",
+    "Condition": {"StringEquals": {"SAML:aud": "https://signin.aws.amazon.com/saml"}},
+}
 POD_TRUST = {"Effect": "Allow", "Principal": {"Service": "pods.eks.amazonaws.com"}, "Action": ["sts:AssumeRole", "sts:TagSession"]}
 
 BLOCKS = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
@@ -69,6 +77,11 @@ DENY = {"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Condition": {"Boo
 
 def of_bucket(kind: str, name: str, **properties: Any) -> Thing:
     return Thing(type=kind, name=name, properties={"bucket": UNKNOWN, **properties}, sources={"bucket": ["store"]})
+
+
+def named(thing: Thing, name: str, *sources: str) -> Thing:
+    """The same thing with the bucket's name written out, or known and taken from `sources`."""
+    return replace(thing, properties={**thing.properties, "bucket": name}, sources={"bucket": sources} if sources else {})
 
 
 def bucket(**properties: Any) -> Thing:
@@ -95,16 +108,21 @@ def ports(first: int, last: int, *cidrs: str, protocol: str = "tcp") -> dict[str
     return {"protocol": protocol, "fromPort": first, "toPort": last, "cidrBlocks": list(cidrs or ("0.0.0.0/0",))}
 
 
-def service(kind: str = "LoadBalancer", port: int = 8265, name: str = "head", **annotations: str) -> Thing:
+def service(kind: str = "LoadBalancer", port: int = 8265, name: str = "head", target: int | None = None, **annotations: str) -> Thing:
     notes = {f"service.beta.kubernetes.io/aws-load-balancer-{key}": value for key, value in annotations.items()}
-    properties = {"metadata": {"name": name, "annotations": notes}, "spec": {"type": kind, "ports": [{"port": port}]}}
-    return Thing(type=tokens.SERVICE, name=name, properties=properties)
+    entry = {"port": port, **({"targetPort": target} if target else {})}
+    properties = {"metadata": {"name": name, "annotations": notes}, "spec": {"type": kind, "ports": [entry]}}
+    return Thing(type=tokens.SERVICE, name="front", properties=properties)
 
 
-def ingress(scheme: str, backend: str = "argocd-server") -> Thing:
-    path = {"path": "/", "backend": {"service": {"name": backend, "port": {"number": 443}}}}
+def backend(name: str) -> dict[str, Any]:
+    return {"service": {"name": name, "port": {"number": 443}}}
+
+
+def ingress(scheme: str, *backends: str, **spec: Any) -> Thing:
+    rules = [{"http": {"paths": [{"path": "/", "backend": backend(name)}]}} for name in backends or ("argocd-server",)]
     notes = {"alb.ingress.kubernetes.io/scheme": scheme}
-    properties = {"metadata": {"name": "web", "annotations": notes}, "spec": {"rules": [{"http": {"paths": [path]}}]}}
+    properties = {"metadata": {"name": "web", "annotations": notes}, "spec": {"rules": rules, **spec}}
     return Thing(type=tokens.INGRESS, name="web", properties=properties)
 
 
@@ -192,4 +210,35 @@ CASES = (
     invalid("SEC05", group(ports(23, 988)), says="988 (Lustre)", edge=True),
     invalid("SEC05", group(), ANYONE, says="::/0 to 6379 (Redis of Ray)"),
     invalid("SEC05", ingress("internet-facing"), says="because it serves argocd"),
+    invalid("SEC02", volume(size="70000"), says="size is 70000; allowed: at most 65536 GiB"),
+    valid("SEC03", role(SIGN_IN)),
+    # No document at all: IAM says so itself.
+    valid("SEC03", Thing(type=tokens.IAM_POLICY, name="trainer", properties={"policy": "[]"})),
+    invalid(
+        "SEC03", Thing(type=tokens.IAM_POLICY, name="trainer", properties={"policy": json.dumps({"Statement": allow("s3:*")})}), says="s3:*"
+    ),
+    invalid("SEC03", policy(allow("s3:GetObject", "arn:aws:s3:::bucket/*"), allow("ec2:*")), says="ec2:* on *"),
+    invalid(
+        "SEC03", role(POD_TRUST, inlinePolicies=[{"name": "all", "policy": document(allow("fsx:*"))}]), says="inlinePolicies[0].policy"
+    ),
+    invalid("SEC03", attached("ops/AdministratorAccess", "123456789012"), says="policy/ops/AdministratorAccess"),
+    invalid("SEC03", role(POD_TRUST, managedPolicyArns=["arn:aws:iam::123456789012:policy/ops/AdministratorAccess"]), says="policy/ops/"),
+    invalid("SEC03", role({**POD_TRUST, "Effect": "Deny"}, {**POD_TRUST, "Principal": "*"}), says="a trust of everybody"),
+    invalid(
+        "SEC03",
+        role(federated({"StringLike": {**AUDIENCE, f"{ISSUER}:sub": ["system:serviceaccount:jobs:*", "system:serviceaccount:ci:*"]}})),
+        says="a trust of system:serviceaccount:jobs:*, system:serviceaccount:ci:*",
+    ),
+    valid("SEC04", bucket(bucket="data", id=UNKNOWN), *(named(each, "data") for each in REST)),
+    valid("SEC04", bucket(id="store-1a2b3c4"), *(named(each, "store-1a2b3c4") for each in REST)),
+    valid("SEC04", bucket(bucket="data"), *(named(each, "data", "ownership") for each in REST), edge=True),
+    invalid("SEC04", bucket(bucket="data"), *(named(each, "logs") for each in REST), says="all four settings true"),
+    invalid("SEC04", bucket(), *(replace(each, sources={"bucket": ["other"]}) for each in REST), says="all four settings true"),
+    valid("SEC05", service(internal="true")),
+    invalid("SEC05", service(port=80, target=8265, name="web"), says="it serves the Ray dashboard"),
+    invalid("SEC05", group(ports(6817, 6819)), says="6819 (slurmdbd);", edge=True),
+    invalid("SEC05", group(ports(6817, 6820)), says="and 1 more", edge=True),
+    invalid("SEC05", ingress("internet-facing", "website", defaultBackend=backend("jupyterhub")), says="it serves jupyterhub"),
+    invalid("SEC05", ingress("internet-facing", "argocd-server", "website"), says="it serves argocd"),
+    invalid("SEC05", replace(ingress("internet-facing", "website"), name="ray"), says="it serves ray"),
 )
