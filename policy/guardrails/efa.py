@@ -1,23 +1,20 @@
-"""EFA: interfaces that the instance type has, traffic that is open to its own group, one zone, and a device plug-in."""
+"""EFA: interfaces that the instance type has, and one zone."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from guardrails.facts import efa_interfaces, network_cards
-from guardrails.firewall import GROUP_TYPES, opens_itself
 from guardrails.links import named, targets
 from guardrails.lustre import flag
 from guardrails.node import Node
 from guardrails.pool import INSTANCE_TYPE, ZONE, accelerated_types, allowed_values
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
-from guardrails.tokens import CLUSTER, LAUNCH_TEMPLATE, LUSTRE, NODE_CLASS, NODE_GROUP, NODE_POOL, SECURITY_GROUP, SUBNET
+from guardrails.tokens import LAUNCH_TEMPLATE, NODE_CLASS, NODE_GROUP, NODE_POOL, SUBNET
 
 _EFA_INTERFACES = frozenset({"efa", "efa-only"})
-_EFA_WORD = re.compile(r"(?<![a-z0-9])efa(?![a-z0-9])", re.IGNORECASE)
-# A type with several EFA cards is bought for its fabric; one card comes with many types that never use it.
-_FABRIC_CARDS = 2
+FABRIC_CARDS = 2
+"""A type with so many EFA cards is bought for its fabric; one card comes with many types that never use it."""
 _ADDRESS_KEYS = (
     *("ipv4Addresses", "ipv4AddressCount", "ipv4PrefixCount", "ipv4Prefixes", "privateIpAddress"),
     *("ipv6Addresses", "ipv6AddressCount", "ipv6PrefixCount", "ipv6Prefixes"),
@@ -166,56 +163,6 @@ def _no_public(program: Program, resource: Resource, members: list[Node], report
             report.refuse(resource, interfaces(resource), allowed=f"private subnets, with {len(members)} interfaces", found=found)
 
 
-def _self_rules(program: Program, report: Report) -> None:
-    used: set[str] = set()
-    with report.part():
-        used = _groups_in_use(program)
-    for group in program.of(SECURITY_GROUP):
-        with report.part():
-            if group.urn in used or _is_named_for_efa(group):
-                _require_both_directions(program, group, report)
-    for node_class in program.of(NODE_CLASS):
-        with report.part():
-            if has_efa(node_class):
-                _any_group(program, node_class, report)
-
-
-def _require_both_directions(program: Program, group: Resource, report: Report) -> None:
-    for direction in ("ingress", "egress"):
-        if not opens_itself(program, group, direction):
-            allowed = f"an {direction} rule of all protocols (-1) from and to the group itself"
-            report.refuse(group, group.at(direction), allowed=allowed, found="without one")
-
-
-def _any_group(program: Program, node_class: Resource, report: Report) -> None:
-    """Nodes of a class carry all its groups; one of them has to be open to itself. EKS makes its own group so."""
-    if any(cluster.urn in node_class.sources.get("spec", ()) for cluster in program.of(CLUSTER)):
-        return
-    groups = targets(program, node_class, "spec", SECURITY_GROUP, place=Node([], "spec"))
-    if not groups or any(_is_named_for_efa(group) for group in groups):
-        return
-    if not any(all(opens_itself(program, group, way) for way in ("ingress", "egress")) for group in groups):
-        _require_both_directions(program, groups[0], report)
-
-
-def _is_named_for_efa(group: Resource) -> bool:
-    description, tag = group.at("description"), group.at("tags", "Name")
-    texts = [group.name, *(place.text() for place in (description, tag) if place.known)]
-    return any(_EFA_WORD.search(text) for text in texts)
-
-
-def _groups_in_use(program: Program) -> set[str]:
-    urns: set[str] = set()
-    for template in program.of(LAUNCH_TEMPLATE):
-        if has_efa(template):
-            for key in ("networkInterfaces", "vpcSecurityGroupIds"):
-                urns.update(template.sources.get(key, ()))
-    for lustre in program.of(LUSTRE):
-        if flag(lustre.at("efaEnabled")) is True:
-            urns.update(lustre.sources.get("securityGroupIds", ()))
-    return urns
-
-
 def _one_zone(program: Program, report: Report) -> None:
     for pool in program.of(NODE_POOL):
         with report.part():
@@ -229,7 +176,7 @@ def _one_zone(program: Program, report: Report) -> None:
 
 def _pool_in_one_zone(program: Program, pool: Resource, report: Report) -> None:
     node_class = class_of(program, pool)
-    fabric = any(instance.efa >= _FABRIC_CARDS for instance in accelerated_types(pool))
+    fabric = any(instance.efa >= FABRIC_CARDS for instance in accelerated_types(pool))
     uses = node_class is not None and has_efa(node_class)
     if not (uses or (fabric and (program.whole or node_class))):
         return
@@ -257,14 +204,6 @@ def _nics(count: int, kind: str = "efa-only") -> list[dict[str, Any]]:
 
 def _template(name: str, members: list[dict[str, Any]], **more: Any) -> tuple[Example, ...]:
     return (Example(LAUNCH_TEMPLATE, {"instanceType": name, "networkInterfaces": members, **more}, name="template"),)
-
-
-_ITSELF = {"protocol": "-1", "fromPort": 0, "toPort": 0, "self": True}
-_ANYWHERE = {"protocol": "-1", "fromPort": 0, "toPort": 0, "cidrBlocks": ["0.0.0.0/0"]}
-
-
-def _group(*egress: dict[str, Any]) -> tuple[Example, ...]:
-    return (Example(SECURITY_GROUP, {"description": "EFA traffic", "ingress": [_ITSELF], "egress": list(egress)}, name="efa"),)
 
 
 def pool_example(*zones: str) -> Example:
@@ -313,18 +252,6 @@ RULES = (
         source="botocore 1.44.8 ec2 model; karpenter-provider-aws designs/efa-for-static-capacity",
         valid=_template("p5.48xlarge", _nics(2)),
         invalid=_template("p5.48xlarge", [{**_nics(2)[0], "associatePublicIpAddress": "true"}, *_nics(2)[1:]]),
-    ),
-    StackRule(
-        id="EFA04",
-        name="security-group-require-efa-self-rules",
-        title="An EFA security group is open to itself in both directions",
-        check=_self_rules,
-        types=frozenset({*GROUP_TYPES, LAUNCH_TEMPLATE, NODE_CLASS, LUSTRE, CLUSTER}),
-        why="EFA drops the traffic: initialisation fails, or NCCL falls back to TCP without a word; 0.0.0.0/0 is no self rule.",
-        fix="add an ingress and an egress rule of protocol -1 whose peer is the group itself.",
-        source="EC2 guide: EFA, prepare a security group; awslabs/awsome-distributed-ai#546",
-        valid=_group(_ITSELF, _ANYWHERE),
-        invalid=_group(_ANYWHERE),
     ),
     StackRule(
         id="EFA05",

@@ -42,7 +42,7 @@ def node_class(members: list[dict[str, Any]], sources: dict[str, list[str]] | No
     return Thing(type=plain.type, name=plain.name, properties=plain.properties, sources=sources or {})
 
 
-def group(name: str, **properties: Any) -> Thing:
+def group(name: str, /, **properties: Any) -> Thing:
     return Thing(type=tokens.SECURITY_GROUP, name=name, properties=properties)
 
 
@@ -59,10 +59,39 @@ def subnet(name: str = "private", **properties: Any) -> Thing:
     return Thing(type=tokens.SUBNET, name=name, properties={"cidrBlock": "10.0.0.0/20", **properties})
 
 
+def carrying(*terms: dict[str, Any], sources: list[str] | None = None, interfaces: int = 2) -> Thing:
+    """A class whose nodes carry the groups that the terms select."""
+    return node_class(nics(interfaces) if interfaces else [], {"spec": sources or []}, securityGroupSelectorTerms=list(terms))
+
+
+CLOSED = {"ingress": [ALL_SELF], "egress": [ALL_OUT]}
+OPEN = {"ingress": [ALL_SELF], "egress": [ALL_SELF]}
+ML = {"tags": {"team": "ml", "kind": "nodes"}}
 BOTH = (separate_rule(tokens.INGRESS_RULE, "in"), separate_rule(tokens.EGRESS_RULE, "out"))
 P5EN = b.node_pool({TYPES: ["p5en.48xlarge"]})
 NODES = {"networkInterfaces": ["nodes"]}
 ANY_TYPE = {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}
+
+GPU, EFA = "nvidia.com/gpu", "vpc.amazonaws.com/efa"
+P5 = {"node.kubernetes.io/instance-type": "p5.48xlarge"}
+
+
+def pod(
+    selector: dict[str, str] | None = None, env: dict[str, Any] | None = None, spec: dict[str, Any] | None = None, **devices: Any
+) -> Thing:
+    wanted = {GPU: devices.get("gpu"), EFA: devices.get("efa")}
+    limits = {key: value for key, value in wanted.items() if value}
+    container = {
+        "name": "trainer",
+        "image": "registry.example/trainer:1",
+        "env": [{"name": name, "value": value} for name, value in (env or {}).items()],
+        "resources": {"limits": limits, "requests": limits},
+    }
+    body = {"nodeSelector": selector or P5, "containers": [container]}
+    return Thing(type=tokens.POD, name="trainer", properties=b.changed({"metadata": {"name": "trainer"}, "spec": body}, spec or {}))
+
+
+CLUSTER = Thing(type=tokens.CLUSTER, name="cluster", properties={"version": "1.36"})
 
 INTERFACES = (
     valid("EFA01", template(nics(16), "p5en.48xlarge"), edge=True),
@@ -123,6 +152,33 @@ FABRIC = (
         *BOTH,
         node_class(nics(2), {"spec": ["nodes", "fabric-efa"]}),
     ),
+    valid("EFA04", group("nodes", **OPEN, **ML), carrying(ML)),
+    valid("EFA04", group("nodes", **CLOSED, tags={"team": "ml"}), carrying(ML)),
+    valid("EFA04", group("nodes", **CLOSED, id="sg-1"), carrying({"id": "sg-2"})),
+    valid("EFA04", group("nodes", **CLOSED), carrying({"id": UNKNOWN}, {"id": UNKNOWN}, sources=["cluster", "nodes"]), CLUSTER),
+    valid("EFA04", group("nodes", **CLOSED, **ML), carrying(ML, {"tags": {"aws:eks:cluster-name": "c"}}, sources=["cluster"]), CLUSTER),
+    valid("EFA04", group("nodes", **CLOSED, id="sg-1"), group("all", **OPEN, **ML), carrying({"id": "sg-1"}, ML)),
+    valid("EFA04", group("nodes", **CLOSED, **ML), carrying(ML, interfaces=0), b.node_pool({TYPES: ["g5.8xlarge"]})),
+    invalid("EFA04", group("nodes", **CLOSED, **ML), carrying(ML), says="nodes: egress is without one"),
+    invalid("EFA04", group("nodes", **CLOSED, tagsAll=ML["tags"]), carrying({"tags": {"team": "*"}}), says="nodes: egress is without one"),
+    invalid("EFA04", group("nodes", **CLOSED, id="sg-1"), carrying({"id": "sg-1"}), says="nodes: egress is without one", edge=True),
+    invalid("EFA04", group("nodes", **CLOSED, id="sg-1"), template(nics(1), vpcSecurityGroupIds=["sg-1"]), says="nodes: egress is without"),
+    invalid(
+        "EFA04", group("nodes", **CLOSED, id="sg-1"), template([{**PRIMARY, "securityGroups": ["sg-1"]}, nic(0)]), says="nodes: egress is"
+    ),
+    valid("EFA04", group("nodes", **CLOSED, id="sg-1"), template(nics(1), vpcSecurityGroupIds=["sg-2"]), edge=True),
+    valid("EFA04", group("nodes", **CLOSED, id="sg-1"), template([PRIMARY], vpcSecurityGroupIds=["sg-1"])),
+    invalid("EFA04", group("nodes", **CLOSED, name="ml"), carrying({"name": "ml"}), says="nodes: egress is without one"),
+    invalid("EFA04", group("nodes", **CLOSED), carrying({"id": UNKNOWN}, sources=["cluster", "nodes"]), CLUSTER, says="nodes: egress is"),
+    invalid("EFA04", group("nodes", **CLOSED, **ML), carrying(ML, interfaces=0), b.node_pool(), says="nodes: egress is without one"),
+    invalid(
+        "EFA04",
+        group("nodes", **CLOSED, **ML),
+        carrying(ML, interfaces=0),
+        b.node_pool({TYPES: ["g5.8xlarge"], "spec/template/metadata/labels": {"pool": "small"}}),
+        pod({"pool": "small"}, efa=1),
+        says="nodes: egress is without one",
+    ),
     invalid("EFA04", b.efa_group(ingress=[ALL_SELF], egress=[ALL_OUT]), says="fabric-efa: egress is without one"),
     invalid("EFA04", b.efa_group(egress=[ALL_SELF]), says="ingress is without one"),
     invalid("EFA04", b.efa_group(), BOTH[0], says="egress is without one"),
@@ -158,24 +214,6 @@ FABRIC = (
     invalid("EFA05", template([nic(0, 0, "efa")]), node_group(2), says="2 subnets", edge=True),
 )
 
-GPU, EFA = "nvidia.com/gpu", "vpc.amazonaws.com/efa"
-P5 = {"node.kubernetes.io/instance-type": "p5.48xlarge"}
-
-
-def pod(
-    selector: dict[str, str] | None = None, env: dict[str, Any] | None = None, spec: dict[str, Any] | None = None, **devices: Any
-) -> Thing:
-    wanted = {GPU: devices.get("gpu"), EFA: devices.get("efa")}
-    limits = {key: value for key, value in wanted.items() if value}
-    container = {
-        "name": "trainer",
-        "image": "registry.example/trainer:1",
-        "env": [{"name": name, "value": value} for name, value in (env or {}).items()],
-        "resources": {"limits": limits, "requests": limits},
-    }
-    body = {"nodeSelector": selector or P5, "containers": [container]}
-    return Thing(type=tokens.POD, name="trainer", properties=b.changed({"metadata": {"name": "trainer"}, "spec": body}, spec or {}))
-
 
 def daemon(image: str, *paths: str, tolerations: Any = ({"operator": "Exists"},)) -> Thing:
     mounts = [{"name": "devices", "mountPath": path} for path in paths]
@@ -188,7 +226,6 @@ def chart(name: str, version: Any) -> Thing:
     return Thing(type=tokens.RELEASE, name=name, properties={"chart": name, "version": version, "values": {}})
 
 
-CLUSTER = Thing(type=tokens.CLUSTER, name="cluster", properties={"version": "1.36"})
 EFA_IMAGE = "registry.example/eks/aws-efa-k8s-device-plugin:v0.5.20"
 NVIDIA_IMAGE = "nvcr.io/nvidia/k8s-device-plugin:v0.20.0"
 INFINIBAND = "/dev/infiniband"

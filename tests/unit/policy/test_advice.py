@@ -1,0 +1,37 @@
+"""Parts of a mandatory rule that are only advice, beside what the same rule refuses."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from guardrails import RULES
+from guardrails.judge import by_id
+from tests.unit.policy import builders as b
+from tests.unit.policy.analyzer import Thing, analyze
+from tests.unit.policy.cases import network, pod_memory, ray, volcano
+
+pytestmark = pytest.mark.policy
+
+RULE_BY_ID = by_id(RULES)
+CLOSED_FABRIC = (
+    network.group("nodes", **network.CLOSED, **network.ML),
+    network.carrying(network.ML, interfaces=0),
+    b.node_pool({"spec/template/metadata/labels": {"pool": "p5"}}),
+)
+ADVICE: Sequence[tuple[str, tuple[Thing, ...]]] = (
+    ("EFA04", CLOSED_FABRIC),
+    ("POD09", (pod_memory.trainer(pod_memory.KEPT),)),
+    ("RAY04", (ray.ending(),)),
+    ("VOL03", (volcano.policies(volcano.EVICTED, **{"spec/maxRetry": 2}),)),
+)
+REFUSED: Sequence[tuple[str, tuple[Thing, ...]]] = (
+    ("EFA04", (*CLOSED_FABRIC, network.pod({"pool": "p5"}, efa=32))),
+    ("POD09", (pod_memory.trainer(terminationGracePeriodSeconds=300),)),
+    ("RAY04", (ray.ending({ray.TTL: 600}),)),
+    ("VOL03", (volcano.policies(volcano.EVICTED, volcano.FAILED_ENDS),)),
+)
+
+
+@pytest.mark.parametrize(("rule", "things", "mandatory"), [(*case, False) for case in ADVICE] + [(*case, True) for case in REFUSED])
+def test_only_what_fails_for_certain_is_refused(rule: str, things: tuple[Thing, ...], mandatory: bool) -> None:
+    assert {each.mandatory for each in analyze(*things, rules=[RULE_BY_ID[rule]])} == {mandatory}
