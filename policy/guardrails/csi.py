@@ -14,6 +14,9 @@ from guardrails.template import POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import ACCESS_POINT, LUSTRE, PERSISTENT_VOLUME, STORAGE_CLASS, VOLUME_CLAIM
 
 EFS_DRIVER = "efs.csi.aws.com"
+_EBS_DRIVERS = frozenset({"ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com", "kubernetes.io/aws-ebs"})
+"""The driver, that of EKS Auto Mode, and the name of old that Kubernetes hands over to the driver."""
+_LATE = "WaitForFirstConsumer"
 _CLASS = frozenset({STORAGE_CLASS})
 _FILE_SYSTEM_ID = re.compile(r"fs-[0-9a-f]{8,}(/.*)?")
 _OCTAL = re.compile(r"[0-7]{3,4}")
@@ -224,6 +227,13 @@ def _volume_of(program: Program, claim: Resource) -> Resource | None:
     return None
 
 
+def _late_binding(resource: Resource, report: Report) -> None:
+    mode = resource.at("volumeBindingMode")
+    if resource.at("provisioner").text() in _EBS_DRIVERS and mode.text() != _LATE:
+        found = mode.raw if mode.present else "unset, so Immediate"
+        report.refuse(resource, mode, allowed=f"{_LATE}: a volume of EBS is in one zone, which the pod's node decides", found=found)
+
+
 def _access_point_users(program: Program, report: Report) -> None:
     for resource in program.of(*sorted(POD_TYPES)):
         with report.part():
@@ -269,6 +279,10 @@ def _point_of(program: Program, volume: Resource) -> Resource | None:
 
 def _class(driver: str, **parameters: str) -> tuple[Example, ...]:
     return (Example(STORAGE_CLASS, {"metadata": {"name": "shared"}, "provisioner": driver, "parameters": parameters}, name="shared"),)
+
+
+def _block(**options: str) -> tuple[Example, ...]:
+    return (Example(STORAGE_CLASS, {"metadata": {"name": "gp3"}, "provisioner": "ebs.csi.aws.com", **options}, name="gp3"),)
 
 
 def _claim(size: str) -> Example:
@@ -380,5 +394,17 @@ RULES = (
         source="aws-efs-csi-driver 3.4.1, dynamic provisioning; EFS guide: access points",
         valid=(*_class(EFS_DRIVER, **_EFS), _claim("10Gi"), _pod()),
         invalid=(*_class(EFS_DRIVER, **_EFS), _claim("10Gi"), _pod(_CHOWN)),
+    ),
+    Rule(
+        id="CSI07",
+        name="storage-class-require-late-binding",
+        title="A class of EBS waits for the pod before it makes the volume",
+        types=_CLASS,
+        check=_late_binding,
+        why="the volume is made in a zone that the pod's pool does not have, and the pod stays Pending for ever.",
+        fix="set volumeBindingMode to WaitForFirstConsumer.",
+        source="Kubernetes: storage classes, volume binding mode; kubernetes-sigs/karpenter#2458",
+        valid=_block(volumeBindingMode=_LATE),
+        invalid=_block(),
     ),
 )

@@ -1,9 +1,9 @@
-"""Pods and pools: a restricted pool keeps other pods out, and its own pods find it."""
+"""Pods and pools: a restricted pool keeps other pods out, its own pods find it, and zones have one name."""
 
 from guardrails.facts import load
 from guardrails.node import Node
-from guardrails.placing import all_templates, chooses_nodes, pools_of, taints, tolerates
-from guardrails.pool import is_training_pool
+from guardrails.placing import all_templates, chooses_nodes, pools_of, taints, tolerates, wanted_keys
+from guardrails.pool import ZONE, is_other_zone_key, is_training_pool
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.template import GPU, POD_TYPES, PodTemplate
@@ -17,6 +17,8 @@ def _places(program: Program, report: Report) -> None:
         with report.part():
             _agents(pool, report)
     for resource, template in all_templates(program):
+        with report.part():
+            _zone_keys(resource, template, report)
         if resource.type != DAEMON_SET:
             with report.part():
                 _finds(program, resource, template, report)
@@ -35,6 +37,12 @@ def _agents(pool: Resource, report: Report) -> None:
         if key.text() in known:
             allowed = "under startupTaints: the agent removes it, and Karpenter takes it for one that stays"
             report.refuse(pool, key, allowed=allowed)
+
+
+def _zone_keys(resource: Resource, template: PodTemplate, report: Report) -> None:
+    for key, place in wanted_keys(template):
+        if is_other_zone_key(key):
+            report.refuse(resource, place, allowed=f"{ZONE}: no other key pins a zone", found=key)
 
 
 def _finds(program: Program, resource: Resource, template: PodTemplate, report: Report) -> None:
@@ -82,12 +90,12 @@ RULES = (
     StackRule(
         id="KRP11",
         name="pod-require-pool-and-toleration",
-        title="A pool of accelerators is tainted, and its pods both select it and tolerate it",
+        title="A pool of accelerators is tainted, its pods both select it and tolerate it, and pods name zones by one key",
         types=POD_TYPES | {NODE_POOL},
         check=_places,
-        why="pods without accelerators fill the nodes, or the job stays Pending while Karpenter launches nodes it can't use.",
-        fix="taint the pool, and give the pod the pool's selector and a toleration of the taint.",
-        source="karpenter 1.14.1 concepts/nodepools (taints and startupTaints)",
+        why="pods without accelerators fill the nodes, or the job stays Pending while Karpenter launches nodes it can't use, or none.",
+        fix="taint the pool, give the pod its selector and a toleration of the taint, and choose zones by topology.kubernetes.io/zone.",
+        source="karpenter 1.14.1 concepts/nodepools (taints and startupTaints); kubernetes-sigs/karpenter#2458",
         valid=(_pool(), _pod(nodeSelector={"pool": "p5"})),
         invalid=(_pool(), _pod()),
     ),

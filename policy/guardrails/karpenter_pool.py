@@ -6,7 +6,7 @@ from typing import Any
 from guardrails.cron import CronError, open_spans, parse, written
 from guardrails.facts import load
 from guardrails.node import Node
-from guardrails.pool import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, is_training_pool
+from guardrails.pool import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, is_other_zone_key, is_training_pool
 from guardrails.quantity import seconds
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.tokens import NODE_POOL
@@ -29,8 +29,6 @@ _MOST_REQUIREMENTS = 100
 _LONGEST_KEY = 316
 _LONGEST_VALUE = 63
 _MOST_MIN_VALUES = 50
-# Each driver's own key: a label that only its nodes carry once the driver runs, so no new node ever has it.
-_OTHER_ZONE_KEYS = frozenset({"topology.ebs.csi.aws.com/zone", "failure-domain.beta.kubernetes.io/zone"})
 
 
 def _consolidation(resource: Resource, report: Report) -> None:
@@ -137,8 +135,6 @@ def _restricted(resource: Resource, requirement: Node, report: Report) -> None:
     key = requirement.at("key")
     if len(key.text()) > _LONGEST_KEY or not _KEY.fullmatch(key.text()):
         report.refuse(resource, key, allowed="a label name")
-    elif key.text() in _OTHER_ZONE_KEYS:
-        report.refuse(resource, key, allowed=f"{ZONE}: no other key pins a zone")
     else:
         _restricted_key(resource, key, key.text(), report, found=key.text())
 
@@ -148,7 +144,7 @@ def _restricted_key(resource: Resource, place: Node, key: str, report: Report, *
     facts = load("karpenter")
     if key in ("kubernetes.io/hostname", "karpenter.sh/nodepool"):
         report.refuse(resource, place, allowed="a label of your own: Karpenter sets this one", found=found)
-    elif key in _OTHER_ZONE_KEYS:
+    elif is_other_zone_key(key):
         report.refuse(resource, place, allowed=f"{ZONE}: no other key pins a zone", found=found)
     elif domain.endswith(("karpenter.sh", "karpenter.k8s.aws")) and key not in facts["labels"]:
         report.refuse(resource, place, allowed=f"a key that Karpenter knows, such as {facts['labels'][0]}, or one of your own", found=found)

@@ -19,13 +19,26 @@ _WELL_KNOWN = ("karpenter.k8s.aws/", "topology.kubernetes.io/", "node.kubernetes
 def wanted_labels(template: PodTemplate) -> dict[str, list[str]]:
     """Label -> values that a node must have one of, from nodeSelector and required node affinity."""
     wanted = {key: [value.text()] for key, value in template.spec.at("nodeSelector").entries()}
-    place = template.spec.at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
-    terms = list(place.elements())
+    terms = _terms(template)
     # Several terms are alternatives; only one is a demand.
     for expression in terms[0].at("matchExpressions").elements() if len(terms) == 1 else ():
         if expression.at("operator").text() == "In":
             wanted[expression.at("key").text()] = [value.text() for value in expression.at("values").elements()]
     return wanted
+
+
+def wanted_keys(template: PodTemplate) -> Iterator[tuple[str, Node]]:
+    """Each label that a node must have, in one of the alternatives at least, and where the pod says so."""
+    yield from template.spec.at("nodeSelector").entries()
+    for term in _terms(template):
+        for expression in term.at("matchExpressions").elements():
+            if expression.at("operator").text() not in ("NotIn", "DoesNotExist"):
+                yield expression.at("key").text(), expression.at("key")
+
+
+def _terms(template: PodTemplate) -> list[Node]:
+    place = template.spec.at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+    return list(place.elements())
 
 
 def chooses_nodes(template: PodTemplate) -> bool:

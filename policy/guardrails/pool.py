@@ -9,9 +9,19 @@ from guardrails.rule import Resource
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 ZONE = "topology.kubernetes.io/zone"
 CAPACITY_TYPE = "karpenter.sh/capacity-type"
+_ZONE_NAMES = frozenset({"zone", "zones"})
 _FAMILY = "karpenter.k8s.aws/instance-family"
 _ACCELERATOR_KEYS = frozenset({"nvidia.com/gpu", "aws.amazon.com/neuron", "vpc.amazonaws.com/efa"})
 _ACCELERATOR_REQUIREMENT = ("karpenter.k8s.aws/instance-gpu", "karpenter.k8s.aws/instance-accelerator")
+
+
+def is_other_zone_key(key: str) -> bool:
+    """Whether a label speaks of zones and is not the one that Karpenter decides by.
+
+    A driver's own key is a label that a node only gets once the driver runs there; one of yours is the same for every zone of a pool.
+    `topology.k8s.aws/zone-id` names no zone but its id: Karpenter and EKS both give it to nodes.
+    """
+    return key != ZONE and key.rpartition("/")[2].lower() in _ZONE_NAMES
 
 
 def requirements(pool: Resource) -> Iterator[tuple[str, str, Node]]:

@@ -29,6 +29,14 @@ def efs_only(**parameters: Any) -> Thing:
 EBS = Thing(type=tokens.STORAGE_CLASS, name="gp3", properties={"provisioner": "ebs.csi.aws.com", "parameters": {"type": "gp3"}})
 
 
+def block(mode: Any = None, provisioner: str = "ebs.csi.aws.com", **more: Any) -> Thing:
+    binding = {"volumeBindingMode": mode} if mode else {}
+    return Thing(type=tokens.STORAGE_CLASS, name="gp3", properties={"provisioner": provisioner, **binding, **more})
+
+
+LATE = "WaitForFirstConsumer"
+
+
 def claim(size: Any = "1200Gi", changes: dict[str, Any] | None = None, sources: dict[str, list[str]] | None = None) -> Thing:
     spec = {"storageClassName": "shared", "accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": size}}}
     properties = b.changed({"metadata": {"name": "data"}, "spec": spec}, changes or {})
@@ -173,4 +181,15 @@ CASES = (
     invalid("CSI06", efs(), claim("10Gi"), pod({**CHOWN, "command": ["sh"], "args": ["-c", "chown 1 /data"]}), says="no chown"),
     invalid("CSI06", claim("1Gi", STATIC), EFS_VOLUME, POINT, pod(user=0), says="runAsUser is 0; allowed: 1000", edge=True),
     invalid("CSI06", claim("1Gi", STATIC), EFS_VOLUME, POINT, pod(user=2000), says="access point team"),
+    valid("CSI07", block(LATE)),
+    valid("CSI07", block(LATE, "ebs.csi.eks.amazonaws.com")),
+    valid("CSI07", block(LATE, "kubernetes.io/aws-ebs")),
+    valid("CSI07", efs()),
+    valid("CSI07", block("Immediate", "fsx.csi.aws.com")),
+    valid("CSI07", block(provisioner="ebs.csi.example.com"), edge=True),
+    invalid("CSI07", EBS, says="volumeBindingMode is unset, so Immediate; allowed: WaitForFirstConsumer"),
+    invalid("CSI07", block("Immediate"), says="volumeBindingMode is Immediate; allowed"),
+    invalid("CSI07", block(provisioner="ebs.csi.eks.amazonaws.com"), says="unset, so Immediate"),
+    invalid("CSI07", block("Immediate", "kubernetes.io/aws-ebs"), says="volumeBindingMode is Immediate"),
+    invalid("CSI07", block("waitForFirstConsumer"), says="volumeBindingMode is waitForFirstConsumer", edge=True),
 )

@@ -109,7 +109,13 @@ POOLS = (
     invalid("KRP09", adds(require("kubernetes.io/arch", "In", "amd64", minValues=0)), says="1 to 50", edge=True),
     invalid("KRP09", adds(require("kubernetes.io/hostname", "Exists")), says="Karpenter sets this one"),
     invalid("KRP09", adds(require("karpenter.k8s.aws/instance-gpus", "Exists")), says="a key that Karpenter knows"),
+    valid("KRP09", adds(require("topology.k8s.aws/zone-id", "In", "use1-az1")), edge=True),
     invalid("KRP09", adds(require("topology.ebs.csi.aws.com/zone", "In", "us-east-1a")), says="no other key pins a zone"),
+    invalid("KRP09", adds(require("topology.gke.io/zone", "In", "us-east-1a")), says="topology.gke.io/zone; allowed: topology.kubernetes"),
+    invalid("KRP09", adds(require("zone", "In", "us-east-1a")), says="zone; allowed: topology.kubernetes.io/zone", edge=True),
+    invalid(
+        "KRP09", adds(require("example.com/zones", "In", "us-east-1a")), says="example.com/zones; allowed: topology.kubernetes.io/zone"
+    ),
     invalid(
         "KRP09", b.node_pool({"spec/template/metadata/labels": {"topology.ebs.csi.aws.com/zone": "us-east-1a"}}), says="no other key pins"
     ),
@@ -317,22 +323,32 @@ CLASSES = (
 )
 
 SELECTOR, TOLERATIONS = "spec/nodeSelector", "spec/tolerations"
-AFFINITY = {
-    "nodeAffinity": {
-        "requiredDuringSchedulingIgnoredDuringExecution": {
-            "nodeSelectorTerms": [{"matchExpressions": [require("node.kubernetes.io/instance-type", "In", "p5.48xlarge")]}]
-        }
-    }
-}
+
+
+def either(*expressions: dict[str, Any]) -> dict[str, Any]:
+    """A pod that wants nodes of which one of the expressions holds."""
+    terms = [{"matchExpressions": [expression]} for expression in expressions]
+    return {"spec/affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}}
+
 
 PLACES = (
     valid("KRP11", b.node_pool(), pod()),
     valid("KRP11", b.node_pool(), b.cpu_pool()),
-    valid("KRP11", b.node_pool(), pod({SELECTOR: b.DELETE, "spec/affinity": AFFINITY})),
+    valid("KRP11", b.node_pool(), pod({SELECTOR: b.DELETE, **either(require("node.kubernetes.io/instance-type", "In", "p5.48xlarge"))})),
     valid("KRP11", pod()),
     valid("KRP11", b.node_pool(), pod({TOLERATIONS: [{"operator": "Exists"}]}), edge=True),
     valid("KRP11", b.node_pool(), pod({SELECTOR: {"karpenter.sh/nodepool": "p5"}})),
     valid("KRP11", b.node_pool({TAINTS: [{"key": "nvidia.com/gpu", "effect": "PreferNoSchedule"}, {"key": "x", "effect": "NoExecute"}]})),
+    valid("KRP11", b.node_pool(), pod({SELECTOR: {"topology.kubernetes.io/zone": "us-east-1a"}})),
+    valid("KRP11", pod(either(require("topology.k8s.aws/zone-id", "In", "use1-az1"))), edge=True),
+    valid("KRP11", pod(either(require("topology.ebs.csi.aws.com/zone", "DoesNotExist"))), edge=True),
+    invalid("KRP11", pod({SELECTOR: {"topology.ebs.csi.aws.com/zone": "us-east-1a"}}), says="no other key pins a zone"),
+    invalid("KRP11", pod(either(require("example.com/zone", "Exists"))), says="matchExpressions[0].key is example.com/zone; allowed"),
+    invalid(
+        "KRP11",
+        pod(either(require("node.kubernetes.io/instance-type", "Exists"), require("failure-domain.beta.kubernetes.io/zone", "In", "a"))),
+        says="nodeSelectorTerms[1].matchExpressions[0].key is failure-domain",
+    ),
     invalid("KRP11", b.node_pool(), pod({SELECTOR: b.DELETE}), says="nodeSelector is unset, with tolerations"),
     invalid("KRP11", pod({SELECTOR: {}, TOLERATIONS: b.DELETE}), says="nodeSelector is unset; allowed: a selector", edge=True),
     invalid("KRP11", b.node_pool(), pod({TOLERATIONS: b.DELETE}), says="a toleration of nvidia.com/gpu:NoSchedule, the taint of p5"),
