@@ -1,5 +1,9 @@
 """Pods: shared memory, quality of service and the time to save before they go."""
 
+import re
+from collections.abc import Iterator, Sequence
+
+from guardrails import command
 from guardrails.node import Node
 from guardrails.placing import DO_NOT_DISRUPT
 from guardrails.quantity import gibibytes, quantity
@@ -14,18 +18,50 @@ _DEFAULT_GRACE_SECONDS = 30
 _LEAST_GRACE_SECONDS = 120
 """A Spot interruption's notice; a shorter grace gives part of it away."""
 _SHARED_MEMORY = "/dev/shm"
+_LAUNCHERS = command.TORCHRUN | command.DEEPSPEED | {"accelerate"}
+_LOADERS = re.compile(r"-{0,2}(?:[\w.-]*[._-])?(?:num[_-])?workers(?:=(.+))?", re.IGNORECASE)
+_RAY = frozenset({RAY_CLUSTER, RAY_JOB})
 
 
 def _shared_memory(resource: Resource, report: Report) -> None:
     for template in pod_templates(resource):
-        memory = [volume for volume in template.spec.at("volumes").elements() if volume.at("emptyDir", "medium").text() == "Memory"]
-        for volume in memory:
+        for volume in _memory_volumes(template):
             with report.part():
                 _size_limit(resource, template, volume.at("emptyDir", "sizeLimit"), report)
         with report.part():
-            if not memory and template.requested(GPU) > 1 and not _mounts_shared_memory(template):
+            if (template.devices() or _loads_beside(template)) and not _has_shared_memory(resource, template):
                 allowed = f"an emptyDir of medium Memory with a sizeLimit, mounted at {_SHARED_MEMORY}"
-                report.advise(resource, template.spec.at("volumes"), allowed=allowed, found=f"without one for {_SHARED_MEMORY} (64 MiB)")
+                report.advise(
+                    resource, template.spec.at("volumes"), allowed=allowed, found=f"without one mounted at {_SHARED_MEMORY} (64 MiB)"
+                )
+
+
+def _memory_volumes(template: PodTemplate) -> Iterator[Node]:
+    for volume in template.spec.at("volumes").elements():
+        if volume.at("emptyDir", "medium").text() == "Memory":
+            yield volume
+
+
+def _has_shared_memory(resource: Resource, template: PodTemplate) -> bool:
+    mounts = (mount for container in template.containers() for mount in container.at("volumeMounts").elements())
+    mounted = {mount.at("name").text() for mount in mounts if mount.at("mountPath").text().rstrip("/") == _SHARED_MEMORY}
+    # KubeRay mounts memory there itself where nothing is.
+    return bool(mounted & {volume.at("name").text() for volume in _memory_volumes(template)}) or (resource.type in _RAY and not mounted)
+
+
+def _loads_beside(template: PodTemplate) -> bool:
+    """Whether a launcher's trainer reads its data in processes of their own, which hand it over in shared memory."""
+    return any(_has_loaders(list(command.words(container))) for container in template.containers())
+
+
+def _has_loaders(words: Sequence[str]) -> bool:
+    if not any(command.base(word) in _LAUNCHERS for word in words):
+        return False
+    for index, word in enumerate(words):
+        named = _LOADERS.fullmatch(word)
+        if named and (named[1] or next(iter(words[index + 1 :]), "")).strip("0"):
+            return True
+    return False
 
 
 def _size_limit(resource: Resource, template: PodTemplate, limit: Node, report: Report) -> None:
@@ -46,11 +82,6 @@ def _memory_limit(template: PodTemplate) -> float | None:
 
 def _shown(memory: float) -> str:
     return f"{gibibytes(str(int(memory))):g}Gi"
-
-
-def _mounts_shared_memory(template: PodTemplate) -> bool:
-    mounts = (mount for container in template.containers() for mount in container.at("volumeMounts").elements())
-    return any(mount.at("mountPath").text() == _SHARED_MEMORY for mount in mounts)
 
 
 def _guaranteed(resource: Resource, report: Report) -> None:
@@ -100,22 +131,28 @@ def _pod(
     return Example(POD, {"metadata": metadata or {}, "spec": {"containers": [container], **spec}})
 
 
-def _shm(**options: object) -> list[dict[str, object]]:
-    return [{"name": "shm", "emptyDir": {"medium": "Memory", **options}}]
+def _shm(**options: object) -> Example:
+    container = {
+        "name": "main",
+        "resources": {"limits": {GPU: 8, "memory": "500Gi"}},
+        "volumeMounts": [{"name": "shm", "mountPath": _SHARED_MEMORY}],
+    }
+    volume = {"name": "shm", "emptyDir": {"medium": "Memory", **options}}
+    return Example(POD, {"metadata": {}, "spec": {"containers": [container], "volumes": [volume]}})
 
 
 RULES = (
     Rule(
         id="POD07",
         name="pod-limit-shared-memory",
-        title="Shared memory has a size that the pod's memory limit covers",
+        title="Shared memory is mounted, with a size that the pod's memory limit covers",
         types=POD_TYPES,
         check=_shared_memory,
         why="data loaders and NCCL die of a bus error in 64 MiB; without a limit a leak takes the node's memory and the pod is OOM-killed.",
         fix="mount an emptyDir of medium Memory at /dev/shm, with a sizeLimit well below the memory limit.",
-        source="Kubernetes: emptyDir; NCCL environment documentation on shared memory",
-        valid=(_pod({GPU: 8, "memory": "500Gi"}, volumes=_shm(sizeLimit="64Gi")),),
-        invalid=(_pod({GPU: 8, "memory": "500Gi"}, volumes=_shm()),),
+        source="Kubernetes: emptyDir; NCCL environment documentation on shared memory; pytorch/pytorch#16979",
+        valid=(_shm(sizeLimit="64Gi"),),
+        invalid=(_shm(),),
     ),
     Rule(
         id="POD08",

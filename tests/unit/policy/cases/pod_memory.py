@@ -15,8 +15,24 @@ from tests.unit.policy.cases.ray import cluster as ray
 KEPT = {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}
 
 
+MEMORY = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "8Gi"}}
+DISK = {"name": "shm", "emptyDir": {}}
+
+
 def shm(*, limits: dict[str, Any] | None = None, **options: Any) -> Thing:
-    return asking(limits or {GPU: 8, "memory": "500Gi"}, volumes=[{"name": "shm", "emptyDir": {"medium": "Memory", **options}}])
+    """A trainer that mounts a volume of memory with these options at /dev/shm."""
+    volume = {"name": "shm", "emptyDir": {"medium": "Memory", **options}}
+    return mounting([volume], limits=limits or {GPU: 8, "memory": "500Gi"})
+
+
+def mounting(volumes: list[Any], path: str = "/dev/shm", *, limits: dict[str, Any] | None = None, **container: Any) -> Thing:
+    """A trainer that mounts the volume `shm`."""
+    mount = {"name": "shm", "mountPath": path}
+    return pod(container={"resources": {"limits": limits or {GPU: 8}}, "volumeMounts": [mount], **container}, volumes=volumes)
+
+
+def running(*words: str) -> Thing:
+    return pod(container={"command": list(words)})
 
 
 def trainer(metadata: dict[str, Any] | None = None, gpus: int = 8, **spec: Any) -> Thing:
@@ -40,21 +56,37 @@ def indexed(**limits: Any) -> Thing:
     return Thing(type=tokens.JOB, name="sweep", properties={"spec": {"template": {"spec": {"containers": [container]}}}})
 
 
+LOADERS = ("torchrun", "train.py", "--num-workers")
+PODS, SHM = "workerGroupSpecs/0/template/spec", [{"name": "shm", "mountPath": "/dev/shm"}]
+
+
 CASES = (
     valid("POD07", shm(sizeLimit="64Gi")),
-    valid("POD07", asking({GPU: 1})),
     valid("POD07", asking({"cpu": "4"})),
     valid("POD07", shm(limits={GPU: 8}, sizeLimit="64Gi")),
-    valid(
-        "POD07",
-        asking({GPU: 8}, volumes=[{"name": "work", "emptyDir": {}}, {"name": "s", "emptyDir": {"medium": "Memory", "sizeLimit": "8Gi"}}]),
-    ),
+    valid("POD07", mounting([{"name": "work", "emptyDir": {}}, MEMORY])),
+    valid("POD07", mounting([MEMORY], "/dev/shm/")),
+    valid("POD07", mounting([MEMORY], limits={"cpu": "4"}, command=[*LOADERS, "4"])),
+    valid("POD07", running("torchrun", "train.py")),
+    valid("POD07", running("python3", "-m", "http.server", "--workers", "4")),
+    valid("POD07", running(*LOADERS, "0"), edge=True),
+    valid("POD07", ray()),
     valid("POD07", shm(sizeLimit="499Gi"), edge=True),
     invalid("POD07", shm(sizeLimit="500Gi"), says="less than 500Gi, the pod's memory limit", edge=True),
     invalid("POD07", shm(), says="emptyDir.sizeLimit is unset"),
     invalid("POD07", shm(sizeLimit="lots"), says="lots; allowed: a quantity"),
     invalid("POD07", shm(sizeLimit="1Ti"), says="sizeLimit is 1Ti"),
-    invalid("POD07", asking({GPU: 8}), says="without one for /dev/shm (64 MiB)"),
+    invalid("POD07", asking({GPU: 8}), says="without one mounted at /dev/shm (64 MiB)"),
+    invalid("POD07", asking({GPU: 1}), says="volumes is without one mounted at /dev/shm", edge=True),
+    invalid("POD07", asking({NEURON: 1}), says="volumes is without one mounted at /dev/shm"),
+    invalid("POD07", asking({GPU: 8}, volumes=[MEMORY]), says="volumes is without one mounted at /dev/shm"),
+    invalid("POD07", mounting([MEMORY], "/shm"), says="volumes is without one mounted at /dev/shm"),
+    invalid("POD07", mounting([DISK]), says="volumes is without one mounted at /dev/shm"),
+    invalid("POD07", mounting([DISK, {**MEMORY, "name": "other"}]), says="volumes is without one mounted at /dev/shm"),
+    invalid("POD07", running(*LOADERS, "1"), says="volumes is without one mounted at /dev/shm", edge=True),
+    invalid("POD07", running("deepspeed", "train.py", "--dataloader_num_workers=8"), says="volumes is without one mounted at"),
+    invalid("POD07", running("sh", "-c", "accelerate launch train.py data.num_workers=2"), says="volumes is without one mounted at"),
+    invalid("POD07", ray({f"{PODS}/volumes": [DISK], f"{PODS}/containers/0/volumeMounts": SHM}), says="workerGroupSpecs[0].template.spec"),
     invalid("POD07", b.volcano_job(), says="spec.tasks[0].template.spec.volumes is without one"),
     valid("POD08", asking({GPU: 8, "cpu": "180", "memory": "1800Gi"})),
     valid("POD08", asking({GPU: 8, "cpu": "2", "memory": "1Gi"}, {"cpu": "2000m", "memory": "1024Mi"})),
