@@ -50,7 +50,7 @@ class LossScaler:
             return True
         if math.isfinite(norm):
             self._good_steps += 1
-            if self._good_steps % self._window == 0:
+            if self._good_steps > 0 and self._good_steps % self._window == 0:
                 self.scale *= GROWTH
             return True
         if self.scale <= SMALLEST:
@@ -64,10 +64,10 @@ class LossScaler:
         return {"loss_scale": self.scale} if self.enabled else {}
 
     def state_dict(self) -> dict[str, Any]:
-        """For a checkpoint."""
+        """For a checkpoint: the form in which every engine writes and reads it (see `training.engines.zero_scale` for DeepSpeed's)."""
         return {"loss_scale": self.scale, "good_steps": self._good_steps} if self.enabled else {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a checkpoint, which has nothing if it was written in another precision."""
-        if self.enabled and state:
+        """Go on from a checkpoint, which has no scale if it was written in another precision."""
+        if self.enabled and "loss_scale" in state:
             self.scale, self._good_steps = state["loss_scale"], state["good_steps"]

@@ -129,8 +129,16 @@ class Restorer:
         if damage:
             return damage, None
         engine.load_extra_state(info.engine_state)
+        self._tell_fresh_scale(info, change)
         self._say(logging.INFO, f"resumed from step {info.step} in {directory}")
         return [], Progress(info.step, info.samples, info.data)
+
+    def _tell_fresh_scale(self, info: CheckpointInfo, change: str | None) -> None:
+        """A run in fp16 whose checkpoint is of another precision, or of a version that left the scale to DeepSpeed's own files."""
+        has_own_file = _is_deepspeed(info) and change is None
+        if self._config.engine.precision == "fp16" and "loss_scale" not in info.engine_state and not has_own_file:
+            power = self._config.engine.loss_scale_power
+            self._say(logging.WARNING, f"the checkpoint of step {info.step} names no loss scale: it starts at 2^{power}")
 
     def _load(self, engine: Engine, directory: Path, left: list[str]) -> list[str]:
         """The state as the same ranks wrote it; gives what turned out to be damaged."""
@@ -171,7 +179,7 @@ class Restorer:
         scratch = self._root / "conversion.saving-0"
         source = directory / ENGINE
         try:
-            if info.config["engine"]["kind"] == "deepspeed":
+            if _is_deepspeed(info):
                 self._on_main(lambda: self._rewrite(source, info, scratch), "joining DeepSpeed's shards")
                 source = scratch
             engine.load_full(source)
@@ -207,6 +215,11 @@ def _read_later(directory: Path) -> list[str]:
         return [record.path for record in storage.read_manifest(directory) if record.path.endswith(container.SUFFIX)]
     except ValueError:
         return []
+
+
+def _is_deepspeed(info: CheckpointInfo) -> bool:
+    """Whether DeepSpeed wrote the engine's files."""
+    return info.config["engine"]["kind"] == "deepspeed"
 
 
 def step_of(directory: Path) -> int:

@@ -61,6 +61,57 @@ def test_a_resume_goes_on_with_the_same_scale(job: Job, engine: dict) -> None:
         assert values(job.history(), key) == values(whole.history(), key), key
 
 
+# Comes down in seven steps, then moves up and down; where it stops, the count of good steps says when it doubles next.
+POWER, WINDOW, STOP = 24, 2, 13
+MOVED = {"engine": {"precision": "fp16", "loss_scale_power": POWER, "loss_scale_window": WINDOW}, "steps": 18}
+CHANGES = [
+    (zero(1), 2, FSDP, 2),
+    (zero(3), 2, DDP, 1),
+    (zero(1), 2, zero(1), 4),
+    (zero(1), 2, zero(3), 2),
+    (FSDP, 2, zero(3), 2),
+    (DDP, 2, zero(2), 2),
+    (FSDP, 2, DDP, 2),
+]
+
+
+def replayed(history: History, lags: list[int]) -> list[float]:
+    """The scale after each step, from which ones overflowed; after an overflow DeepSpeed takes one good step more until it doubles."""
+    exponent, good = POWER, -lags[0]
+    scales: list[float] = []
+    for step, lag in zip(sorted(history.steps), lags, strict=True):
+        overflowed = history.steps[step]["grad_norm"] is None
+        good = -lag if overflowed else good + 1
+        exponent += -1 if overflowed else int(good > 0 and good % WINDOW == 0)
+        scales.append(2.0**exponent)
+    return scales
+
+
+def lag(engine: dict) -> int:
+    return int(engine["engine"]["kind"] == "deepspeed")
+
+
+@pytest.mark.parametrize(("engine", "ranks", "other", "others"), CHANGES)
+def test_others_go_on_with_the_same_scale(job: Job, engine: dict, ranks: int, other: dict, others: int) -> None:
+    job.run(ranks=ranks, expect=75, stop_after=STOP, **merge(engine, MOVED))
+    finished = job.run(ranks=others, **merge(other, MOVED))
+    assert "loss scale" not in finished.log
+    history = job.history()
+    scales = values(history, "loss_scale")
+    assert scales[STOP - 1] <= 2.0**20, "it must have moved"
+    assert scales == replayed(history, [lag(engine)] * STOP + [lag(other)] * (len(scales) - STOP))
+
+
+@pytest.mark.parametrize("before", [zero(1, "bf16"), DDP], ids=["zero-1-bf16", "ddp-fp32"])
+def test_a_checkpoint_without_a_scale_starts_afresh_and_says_so(job: Job, before: dict) -> None:
+    """Of another precision, or of DeepSpeed as former versions wrote it: its engine's state looks the same."""
+    job.run(ranks=2, expect=75, stop_after=STOP, steps=MOVED["steps"], **before)
+    finished = job.run(ranks=2, **merge(FSDP, MOVED))
+    assert f"the checkpoint of step {STOP} names no loss scale: it starts at 2^{POWER}" in finished.log
+    first = job.history().steps[STOP + 1]
+    assert (first["loss_scale"], first["grad_norm"]) == (2.0 ** (POWER - 1), None)
+
+
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_other_precisions_have_no_loss_scale(job: Job, precision: str) -> None:
     job.run(steps=5, engine={"precision": precision})

@@ -21,6 +21,7 @@ from training.distributed import Ranks
 from training.engines.base import build_optimizer, set_hyperparameters
 from training.engines.torch_state import load_state
 from training.engines.zero_files import TAG
+from training.engines.zero_scale import scale_of, set_scale
 from training.engines.zero_state import fill
 from training.errors import CheckpointError, TrainingError
 from training.layout import Layout
@@ -75,7 +76,7 @@ def _precision(config: TrainConfig) -> dict[str, Any]:
 
 
 def _loss_scale(config: TrainConfig) -> dict[str, Any]:
-    """DeepSpeed's own dynamic loss scaler, told to do what ours does; its checkpoints hold it."""
+    """DeepSpeed's own dynamic loss scaler, told to do what ours does; what it counts is told by zero_scale."""
     return {
         "enabled": True,
         "loss_scale": 0,
@@ -107,6 +108,7 @@ class DeepSpeedEngine:
                 dist_init_required=False,
             )
         self._is_plain = config.engine.zero_stage == 0
+        self._scales = config.engine.precision == "fp16"
 
     def accumulate(self, batches: Iterable[Samples]) -> Tensor:
         """See Engine."""
@@ -149,7 +151,7 @@ class DeepSpeedEngine:
 
     def measures(self) -> dict[str, float]:
         """See Engine."""
-        scale = {"loss_scale": float(self._engine.optimizer.loss_scale)} if self._config.engine.precision == "fp16" else {}
+        scale = {"loss_scale": float(self._engine.optimizer.loss_scale)} if self._scales else {}
         return {**measure_experts(self._engine.module, self._ranks.sum), **scale}
 
     def whole_weights(self) -> dict[str, Tensor]:
@@ -171,13 +173,16 @@ class DeepSpeedEngine:
         self._engine.save_checkpoint(str(directory), tag=TAG, save_latest=False, exclude_frozen_parameters=True)
 
     def extra_state(self) -> dict[str, Any]:
-        """See Engine. DeepSpeed's own files hold its loss scaler; what they number, and not name, is named here."""
+        """See Engine. What DeepSpeed's own files number, and not name, is named here, and its loss scale told in every engine's form."""
         names = {parameter: name for name, parameter in self._engine.module.named_parameters()}
         groups = self._engine.optimizer.param_groups if self._is_plain else []
-        return {"optimizer_names": [names[parameter] for group in groups for parameter in group["params"]]}
+        scale = scale_of(self._engine.optimizer.loss_scaler) if self._scales else {}
+        return {"optimizer_names": [names[parameter] for group in groups for parameter in group["params"]], **scale}
 
     def load_extra_state(self, state: dict[str, Any]) -> None:
         """See Engine."""
+        if self._scales:
+            set_scale(self._engine.optimizer.loss_scaler, state, self._config.engine.loss_scale_window)
 
     def load(self, directory: Path, check: ReadCheck | None = None) -> None:
         """See Engine. DeepSpeed reads its files itself, and parses them, so they are verified beforehand."""
