@@ -37,6 +37,7 @@ class Registration:
     sources: Mapping[str, tuple[str, ...]]
     protect: bool
     retain_on_delete: bool
+    delete_before_replace: bool
     deleted_with: str
     ignore_changes: tuple[str, ...]
     aliases: int
@@ -210,6 +211,7 @@ def _registration(request: resource_pb2.RegisterResourceRequest, urn: str) -> Re
         sources={key: tuple(value.urns) for key, value in request.propertyDependencies.items()},
         protect=request.protect,
         retain_on_delete=request.retainOnDelete,
+        delete_before_replace=request.deleteBeforeReplace,
         deleted_with=request.deletedWith,
         ignore_changes=tuple(request.ignoreChanges),
         aliases=len(request.aliases),

@@ -81,6 +81,7 @@ def test_pods_are_made_only_when_their_config_map_is_there_and_the_old_job_goes_
     recording = run(cpu_job(kind))
     config, job = recording.one(CONFIG_MAP), recording.one(object_type(kind))
     assert recording.waits_for(job, config)
+    assert job.delete_before_replace, "two of them would need twice the nodes and write to the same checkpoints"
     assert config.inputs["immutable"] is True
     assert config.inputs["metadata"]["name"] == job.inputs["metadata"]["name"]
     assert job.inputs["metadata"]["namespace"] == NAMESPACE
