@@ -5,7 +5,7 @@ It shows what the stock mock monitor drops: parents, providers, protection, depe
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -18,6 +18,8 @@ from pulumi.runtime.stack import run_in_stack
 
 UNKNOWN = rpc.UNKNOWN
 CLUSTER_TYPE = "eks:index:Cluster"
+# What str() makes of an output, of any other object and of a coroutine that nobody awaited.
+TRACES = ("Calling __str__", "Output[", "<pulumi.", "object at 0x", "<coroutine")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +87,28 @@ class Recording:
             if found := by_urn.get(urn):
                 open_ += [*found.dependencies, found.provider.rpartition("::")[0]]
         return earlier.urn in seen - {later.urn}
+
+
+def leaks(recording: Recording) -> list[str]:
+    """Return where an input or export holds the text of an output or object instead of its value, or an unknown value within a text."""
+    places = {entry.urn: entry.inputs for entry in recording.registrations} | {"exports": recording.exports}
+    return [f"{place}: {text[:80]}" for place, values in places.items() for text in strings(values) if _is_leak(text)]
+
+
+def _is_leak(text: str) -> bool:
+    return any(trace in text for trace in TRACES) or (UNKNOWN in text and text != UNKNOWN)
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Yield every text in plain data, keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from (*strings(key), *strings(item))
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings(item)
 
 
 class AwsLike(mocks.Mocks):

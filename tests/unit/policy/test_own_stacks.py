@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from infra import catalogue
-from tests.recording import Recording
+from tests.recording import Recording, leaks
 from tests.unit.infra.builders import Raw, run_platform, stack_file, valid
 from tests.unit.policy.analyzer import Thing, analyze
 from tests.unit.workloads.builders import cpu_job, gpu_job
@@ -145,7 +145,9 @@ def platform(name: str) -> Raw:
 @pytest.mark.parametrize("resolved", [False, True], ids=["first-preview", "all-known"])
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_no_rule_objects_to_a_platform(name: str, resolved: bool) -> None:
-    assert objections(run_platform(platform(name), resolved=resolved)) == []
+    recording = run_platform(platform(name), resolved=resolved)
+    assert leaks(recording) == []
+    assert objections(recording) == []
 
 
 @pytest.mark.parametrize("stack", ["local", "dev"])
@@ -172,4 +174,6 @@ JOBS: Mapping[str, Callable[[str], dict[str, Any]]] = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", JOBS)
 def test_no_rule_objects_to_a_job(name: str, kind: str) -> None:
-    assert objections(run(JOBS[name](kind))) == []
+    recording = run(JOBS[name](kind))
+    assert leaks(recording) == []
+    assert objections(recording) == []
