@@ -51,6 +51,31 @@ def test_each_kind_of_lustre_writes_its_own_fields_and_no_other(kind):
     assert set(shape(lustre_settings(KINDS[kind]))) == OWN[kind]
 
 
+# Neither what the keys above set nor what comes from the zone: what is written although nobody said it.
+NOT_DEFAULTS = {"subnetIds", "securityGroupIds", "tags", "deploymentType", "storageCapacity", "perUnitStorageThroughput"}
+DEFAULTS = {"fileSystemTypeVersion": "2.15", "dataCompressionType": "LZ4"}
+PERSISTENT = {**DEFAULTS, "storageType": "SSD", "automaticBackupRetentionDays": 7, "copyTagsToBackups": True}
+
+
+@pytest.mark.parametrize(
+    ("kind", "defaults"),
+    [
+        ("SCRATCH_2", DEFAULTS),
+        ("PERSISTENT_1", PERSISTENT),
+        ("PERSISTENT_2", {**PERSISTENT, "metadataConfiguration": {"mode": "AUTOMATIC"}}),
+    ],
+)
+def test_what_lustre_s_settings_leave_out_is_written_as_documented(kind, defaults):
+    bare = {key: value for key, value in KINDS[kind].items() if key != "metadataIops"}
+    inputs = lustre(bare).one(FILE_SYSTEM).inputs
+    assert {key: value for key, value in inputs.items() if key not in NOT_DEFAULTS} == defaults
+
+
+def test_a_file_system_without_backups_has_no_tags_to_copy_to_them():
+    inputs = lustre({**KINDS["PERSISTENT_2"], "backupRetentionDays": 0, "compression": "NONE"}).one(FILE_SYSTEM).inputs
+    assert (inputs["automaticBackupRetentionDays"], inputs["copyTagsToBackups"], inputs["dataCompressionType"]) == (0, False, "NONE")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_lustre_stands_in_the_subnet_of_its_zone_behind_a_group_of_its_own(kind):
     inputs = lustre(KINDS[kind]).one(FILE_SYSTEM).inputs
