@@ -1,7 +1,8 @@
 """The contract between the platform and the programs that run on it: one dataclass writes the stack's outputs and reads them back.
 
 Version 1 of the contract has the fields of `PlatformOutputs`. A reader refuses a stack that lacks one of them or that speaks a newer
-version, at preview, with an error that names the stack and the key. Secrets stay secret on both ends.
+version, at preview, with an error that names the stack and the key. What was added since has a default, which stands for a platform that
+does not say it. Secrets stay secret on both ends.
 """
 
 from collections.abc import Mapping
@@ -39,12 +40,14 @@ class PoolOutput:
     """Taints of the pool's nodes, each with key, value and effect."""
     max_nodes: int | None
     """Most nodes the pool may have, or None where it has no such limit."""
+    termination_grace_seconds: int | None = None
+    """Longest drain of a node, after which its pods are killed; None where there is no limit, or where the platform does not say it."""
 
     @classmethod
     def from_mapping(cls, raw: Mapping[str, Any], *, stack: str, key: str) -> "PoolOutput":
         """Rebuild a pool from a stack output; raises ContractError naming `stack` and the missing part of `key`."""
         # The engine leaves out what is None.
-        raw = {"zone": None, "max_nodes": None, **raw}
+        raw = {"zone": None, "max_nodes": None, "termination_grace_seconds": None, **raw}
         missing = [field.name for field in fields(cls) if field.name not in raw]
         if missing:
             raise ContractError(
@@ -52,7 +55,8 @@ class PoolOutput:
             )
         values: dict[str, Any] = {field.name: raw[field.name] for field in fields(cls)}
         values["taints"] = tuple(dict(taint) for taint in values["taints"])
-        values["max_nodes"] = None if values["max_nodes"] is None else int(values["max_nodes"])
+        for number in ("max_nodes", "termination_grace_seconds"):
+            values[number] = None if values[number] is None else int(values[number])
         return cls(**values)
 
 

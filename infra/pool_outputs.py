@@ -4,6 +4,7 @@ from infra import catalogue, labels
 from infra.compute.node_pool import pool_taints
 from infra.outputs import PoolOutput
 from infra.settings import PlatformSettings, PoolSettings, SystemNodesSettings
+from infra.settings.base import seconds
 
 
 def pool_outputs(settings: PlatformSettings) -> dict[str, PoolOutput]:
@@ -35,6 +36,7 @@ def _training_pool(pool: PoolSettings) -> PoolOutput:
         labels=labels.pool_selector(pool.name),
         taints=tuple(pool_taints(pool)),
         max_nodes=pool.max_nodes,
+        termination_grace_seconds=seconds(pool.termination_grace_period),
     )
 
 

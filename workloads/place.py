@@ -8,6 +8,7 @@ import pulumi
 from infra import catalogue, labels
 from infra.outputs import PlatformOutputs, PoolOutput
 from workloads.errors import JobError
+from workloads.spec import JobSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +42,15 @@ class Platform:
         if purpose not in self.claims:
             raise JobError(path, purpose, f"a claim of the platform: {', '.join(sorted(self.claims)) or '(it has none)'}")
         return self.claims[purpose]
+
+    def pools_of(self, spec: JobSpec) -> list[PoolOutput]:
+        """Return the pools that a job's pods may run in; by instance type it is every one that offers it."""
+        launcher = [spec.launcher_pool] if spec.kind == "mpi" else []
+        return [
+            pool
+            for name, pool in self.pools.items()
+            if name in (spec.pool, *launcher) or (spec.pool is None and pool.instance_type == spec.instance_type)
+        ]
 
     def pool_place(self, name: str, path: str) -> "Place":
         """Return the place a pool's nodes are; raises JobError naming `path` and the pools there are."""

@@ -69,6 +69,7 @@ def plan_job(spec: JobSpec, platform: Platform, *, image: str | None) -> JobPlan
     resources = worker_resources(spec, place, world)
     for index, mount in enumerate(spec.mounts):
         platform.claim(mount.claim, f"mounts[{index}].claim")
+    _check_grace(spec, platform)
     train, layout, batch = _run(spec, world)
     return JobPlan(
         spec=spec,
@@ -82,6 +83,19 @@ def plan_job(spec: JobSpec, platform: Platform, *, image: str | None) -> JobPlan
         batch=batch,
         layout=layout,
     )
+
+
+def _check_grace(spec: JobSpec, platform: Platform) -> None:
+    """Refuse pods that ask for more time than a pool's nodes have: when that is over, they are killed in the middle of a save."""
+    for pool in platform.pools_of(spec):
+        given, limit = spec.termination_grace_seconds, pool.termination_grace_seconds
+        if limit is not None and given > limit:
+            raise JobError(
+                "terminationGraceSeconds",
+                given,
+                f"at most {limit}, the terminationGracePeriod of pool {pool.name!r}, which ends every pod there; "
+                "lower it, or raise that in the platform's settings and bring the platform up",
+            )
 
 
 def _run(spec: JobSpec, world: World) -> tuple[TrainConfig, Layout, BatchPlan]:

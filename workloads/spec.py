@@ -101,7 +101,7 @@ class JobSpec(_Settings):
     """Restarts before the job has failed. Evictions count, so leave some for them. Agents of a Volcano job restart ranks in place as often
     within an hour, which does not count here."""
     termination_grace_seconds: Annotated[int, Field(ge=30, strict=True)] = 300
-    """How long the ranks have to finish a step and save when their pod is taken away."""
+    """How long the ranks have to finish a step and save when their pod is taken away; at most the pool's terminationGracePeriod."""
 
     @field_validator("instance_type")
     @classmethod

@@ -7,7 +7,9 @@ import pytest
 from pulumi.runtime import rpc
 
 from infra.outputs import CONTRACT_VERSION, ContractError, PlatformOutputs, PoolOutput
+from infra.pool_outputs import pool_outputs
 from tests.recording import record
+from tests.unit.infra.builders import settings
 
 pytestmark = pytest.mark.unit
 
@@ -58,7 +60,21 @@ def test_a_reader_gets_what_the_platform_wrote():
 
 
 def test_numbers_come_back_whole():
-    assert read({**WRITTEN, "pools": {"p5": {**POOL, "max_nodes": 4.0}}})["pools"]["p5"].max_nodes == 4
+    pool = read({**WRITTEN, "pools": {"p5": {**POOL, "max_nodes": 4.0, "termination_grace_seconds": 3600.0}}})["pools"]["p5"]
+    assert [repr(number) for number in (pool.max_nodes, pool.termination_grace_seconds)] == ["4", "3600"]
+
+
+def test_a_platform_from_before_pools_said_their_grace_is_read():
+    assert "termination_grace_seconds" not in POOL
+    assert read(WRITTEN)["pools"]["p5"].termination_grace_seconds is None
+
+
+@pytest.mark.parametrize(("duration", "seconds"), [("1h", 3600), ("90m", 5400), ("1h30m", 5400), ("45s", 45), ("1h1m1s", 3661)])
+def test_a_pool_says_how_long_its_nodes_drain(duration, seconds):
+    known = settings(lambda raw: raw["pools"][0].update(terminationGracePeriod=duration))
+    written = pool_outputs(known)
+    assert written["p5"].termination_grace_seconds == seconds
+    assert written["system"].termination_grace_seconds is None, "a node group has no such limit"
 
 
 @pytest.mark.parametrize("preview", [True, False])

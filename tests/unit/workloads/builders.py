@@ -14,7 +14,9 @@ IMAGE = "registry.example/trainer@sha256:0000"
 NAMESPACE = "training"
 
 
-def pool(name: str, instance_type: str, *, accelerator: str | None, efa: bool, max_nodes: int | None = None) -> PoolOutput:
+def pool(
+    name: str, instance_type: str, *, accelerator: str | None, efa: bool, max_nodes: int | None = None, grace: int | None = 3600
+) -> PoolOutput:
     taints = tuple({**taint} for taint in labels.pool_taints(accelerator)) if accelerator else ()
     return PoolOutput(
         name=name,
@@ -25,14 +27,15 @@ def pool(name: str, instance_type: str, *, accelerator: str | None, efa: bool, m
         labels={labels.POOL: name},
         taints=taints,
         max_nodes=max_nodes,
+        termination_grace_seconds=grace,
     )
 
 
 def platform() -> Platform:
     pools = [
-        pool("system", "m7i.2xlarge", accelerator=None, efa=False),
+        pool("system", "m7i.2xlarge", accelerator=None, efa=False, grace=None),
         pool("p5", "p5.48xlarge", accelerator="nvidia", efa=True, max_nodes=8),
-        pool("p5-tcp", "p5.48xlarge", accelerator="nvidia", efa=False),
+        pool("p5-tcp", "p5.48xlarge", accelerator="nvidia", efa=False, grace=1800),
         pool("trn", "trn1.32xlarge", accelerator="neuron", efa=True),
         pool("g6", "g6.12xlarge", accelerator="nvidia", efa=True),
     ]
@@ -65,8 +68,8 @@ def cpu_job(kind: str, **changes: Any) -> dict[str, Any]:
     return gpu_job(kind, **({**cpu, "train": train} | changes))
 
 
-def plan(values: dict[str, Any]) -> JobPlan:
-    return plan_job(JobSpec.parse(values, "job"), platform(), image=IMAGE)
+def plan(values: dict[str, Any], known: Platform | None = None) -> JobPlan:
+    return plan_job(JobSpec.parse(values, "job"), known or platform(), image=IMAGE)
 
 
 def rendered(values: dict[str, Any]) -> Rendered:

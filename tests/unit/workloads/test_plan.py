@@ -1,8 +1,10 @@
 """The run's configuration is checked where the job is planned: batch identity, warm-up, where checkpoints go."""
 
+from dataclasses import replace
+
 import pytest
 
-from tests.unit.workloads.builders import cpu_job, gpu_job, plan
+from tests.unit.workloads.builders import cpu_job, gpu_job, plan, platform
 from workloads.errors import JobError
 from workloads.kinds import KINDS
 
@@ -75,3 +77,38 @@ def test_a_run_that_would_fail_in_the_pod_is_refused_before(kind, settings, path
 def test_checkpoints_on_a_read_only_mount_are_refused(kind):
     with pytest.raises(JobError, match="a folder in one of the job's writable mounts"):
         plan(cpu_job(kind, mounts=[{"claim": "checkpoints", "path": "/checkpoints", "readOnly": True}]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "pool", "limit"),
+    [
+        ({"pool": "p5"}, "p5", 3600),
+        ({"pool": "p5-tcp", "efa": False}, "p5-tcp", 1800),
+        # Whatever pool offers the type may be the one.
+        ({"pool": None, "instanceType": "p5.48xlarge"}, "p5-tcp", 1800),
+    ],
+)
+def test_a_grace_that_the_pool_s_nodes_do_not_have_is_refused_with_both(kind, changes, pool, limit):
+    assert plan(gpu_job(kind, terminationGraceSeconds=limit, **changes)).spec.termination_grace_seconds == limit
+    with pytest.raises(JobError) as refused:
+        plan(gpu_job(kind, terminationGraceSeconds=limit + 1, **changes))
+    assert (refused.value.path, refused.value.value) == ("terminationGraceSeconds", limit + 1)
+    assert f"at most {limit}, the terminationGracePeriod of pool '{pool}'" in refused.value.allowed
+    assert "lower it, or raise that in the platform's settings" in refused.value.allowed
+
+
+def test_the_launcher_s_pool_counts_only_where_there_is_a_launcher(kind):
+    job = cpu_job(kind, launcherPool="p5-tcp", terminationGraceSeconds=1801)
+    if kind != "mpi":
+        assert plan(job)
+        return
+    with pytest.raises(JobError, match=r"terminationGraceSeconds: 1801 is refused; allowed: at most 1800, .* of pool 'p5-tcp'"):
+        plan(job)
+
+
+def test_a_pool_that_names_no_grace_limits_none(kind):
+    """As managed node groups, and platforms that were brought up before pools said it."""
+    assert plan(cpu_job(kind, terminationGraceSeconds=100_000)).drain_seconds == 99_990
+    known = platform()
+    silent = {name: replace(pool, termination_grace_seconds=None) for name, pool in known.pools.items()}
+    assert plan(gpu_job(kind, terminationGraceSeconds=100_000), replace(known, pools=silent))
