@@ -41,7 +41,7 @@ def _interface_release(program: Program, addon: Resource, report: Report) -> Non
     if addon.at("addonName").text() != "vpc-cni":
         return
     release, least = addon.at("addonVersion"), load("eks")["cniForEfaOnly"]
-    given, needed = version(release.text()) if release.present else None, version(least)
+    given, needed = version(release.text()), version(least)
     for user in program.of(NODE_CLASS, LAUNCH_TEMPLATE):
         efa_only = any(each.at("interfaceType").text() == "efa-only" for each in interfaces(user).elements())
         if given and needed and given < needed and efa_only:

@@ -68,7 +68,7 @@ def _node_entry(program: Program, entry: Resource, report: Report) -> None:
     if list(groups.elements()):
         report.refuse(entry, groups, allowed=f"unset, because type is {kind}")
     for policy in program.of(ACCESS_POLICY):
-        if targets(program, policy, "principalArn", ACCESS_ENTRY, place=Node([], "")) == [entry] or _same_principal(policy, entry):
+        if program.source(policy, "principalArn", ACCESS_ENTRY) is entry or _same_principal(policy, entry):
             report.refuse(policy, policy.at("policyArn"), allowed=f"no policy for {entry.name}, which is of type {kind}")
 
 
@@ -145,7 +145,7 @@ def _logs(resource: Resource, report: Report) -> None:
             if each.text() not in known:
                 report.refuse(resource, each, allowed=", ".join(known))
         if "audit" not in given:
-            report.refuse(resource, place, allowed="audit among them", found=place.raw if place.present else "unset")
+            report.refuse(resource, place, allowed="audit among them")
         missing = [name for name in ("api", "authenticator") if name not in given]
         if missing and "audit" in given:
             report.advise(resource, place, allowed=f"{' and '.join(missing)} too")
@@ -184,9 +184,10 @@ def _subnets(program: Program, cluster: Resource, report: Report) -> None:
         report.refuse(cluster, place, allowed="subnets in at least two zones", found=f"{count} subnets")
         return
     made = targets(program, cluster, "vpcConfig", SUBNET, place=place)
-    zones = {subnet.at("availabilityZone").text() for subnet in made}
-    if len(made) >= count and len(zones) < 2:
-        report.refuse(cluster, place, allowed="subnets in at least two zones", found=f"subnets in {', '.join(zones)} only")
+    zones = {subnet.at("availabilityZone").text() or subnet.at("availabilityZoneId").text() for subnet in made}
+    # A subnet that names no zone is in one that AWS chooses.
+    if len(made) >= count and len(zones) == 1 and (zone := zones.pop()):
+        report.refuse(cluster, place, allowed="subnets in at least two zones", found=f"subnets in {zone} only")
 
 
 def _service_range(program: Program, cluster: Resource, report: Report) -> None:

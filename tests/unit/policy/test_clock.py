@@ -32,6 +32,12 @@ def test_a_version_is_refused_from_the_day_its_standard_support_ends(version: st
     assert bool(said) == refused
 
 
+def test_a_version_whose_support_ends_today_is_not_offered_instead_of_another() -> None:
+    with clock.stopped_at(on("2026-12-02")):
+        (said,) = violations(analyze(eks.cluster({"version": "1.33"})), "EKS04")
+    assert "allowed: 1.35, 1.36 or later" in said
+
+
 def test_when_every_known_version_has_ended_the_message_names_none() -> None:
     with clock.stopped_at(on("2040-01-01")):
         (said,) = violations(analyze(eks.cluster()), "EKS04")

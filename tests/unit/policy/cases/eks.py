@@ -52,8 +52,8 @@ def subnet(zone: str, name: str) -> Thing:
     return Thing(type=tokens.SUBNET, name=name, properties={"availabilityZone": zone})
 
 
-def vpc(block: str) -> Thing:
-    return Thing(type=tokens.VPC, name="vpc", properties={"cidrBlock": block})
+def vpc(block: str | None, name: str = "vpc") -> Thing:
+    return Thing(type=tokens.VPC, name=name, properties={"cidrBlock": block} if block else {"ipv4IpamPoolId": "ipam-pool-1"})
 
 
 def group(image: Any = "AL2023_x86_64_NVIDIA", types: Any = ("p5.48xlarge",), **properties: Any) -> Thing:
@@ -77,6 +77,20 @@ EFA_CLASS = b.node_class(
         ]
     }
 )
+EFA_TEMPLATE = Thing(
+    type=tokens.LAUNCH_TEMPLATE,
+    name="fabric",
+    properties={"networkInterfaces": [{"interfaceType": "interface"}, {"networkCardIndex": 1, "interfaceType": "efa-only"}]},
+)
+# The role of a node group's entry is made beside it, so that preview does not know its ARN.
+MADE_ROLE = Thing(type="aws:iam/role:Role", name="role", properties={})
+MADE_ENTRY = Thing(
+    type=tokens.ACCESS_ENTRY,
+    name="node",
+    properties={"principalArn": UNKNOWN, "type": "EC2_LINUX", "id": UNKNOWN},
+    sources={"principalArn": ["role"]},
+)
+ASSOCIATED = {"podIdentityAssociations": [{"serviceAccount": "ebs-csi-controller-sa", "roleArn": "arn:aws:iam::123456789012:role/ebs"}]}
 AGENT = addon("eks-pod-identity-agent", "v1.3.10-eksbuild.3")
 ZONED = {"vpcConfig": ["private-a", "private-b"]}
 
@@ -205,4 +219,51 @@ CASES = (
     invalid("EKS08", group(remoteAccess={"ec2SshKey": "ops"}, **TEMPLATED), template(name="t"), says="remoteAccess is {ec2SshKey: ops}"),
     invalid("EKS08", group(None, ["c7g.4xlarge"]), says="unset (EKS takes AL2023_x86_64_STANDARD); allowed: an image for the processor"),
     invalid("EKS08", group("AL2_x86_64_GPU", version="1.33"), says="and this is 1.33"),
+    valid("EKS02", MADE_ROLE, MADE_ENTRY, policy("admin")),
+    invalid(
+        "EKS02",
+        MADE_ROLE,
+        MADE_ENTRY,
+        Thing(
+            type=tokens.ACCESS_POLICY,
+            name="policy",
+            properties={"principalArn": UNKNOWN, "policyArn": policy().properties["policyArn"]},
+            sources={"principalArn": ["node"]},
+        ),
+        says="no policy for node, which is of type EC2_LINUX",
+    ),
+    invalid(
+        "EKS02",
+        MADE_ROLE,
+        Thing(type=tokens.ACCESS_ENTRY, name="node", properties=entry().properties, sources={"principalArn": ["role"]}),
+        policy(),
+        says="no policy for node",
+    ),
+    invalid("EKS05", cluster({"tags": {"environment": "production"}}), says="true for a cluster in production"),
+    valid("EKS06", cluster(), addon("aws-ebs-csi-driver", **ASSOCIATED), AGENT),
+    valid("EKS06", addon("vpc-cni", "v1.18.4-eksbuild.9"), template(networkInterfaces=[{"interfaceType": "efa"}]), edge=True),
+    invalid("EKS06", addon("vpc-cni", "v1.18.4-eksbuild.9"), EFA_TEMPLATE, says="because fabric has efa-only interfaces"),
+    invalid("EKS06", cluster(), addon("aws-ebs-csi-driver", **ASSOCIATED), says="podIdentityAssociations is without the agent"),
+    invalid("EKS06", cluster(), identity("trainer"), addon("vpc-cni"), says="serviceAccount is without the agent"),
+    valid(
+        "EKS07",
+        cluster({SUBNETS: [UNKNOWN, UNKNOWN]}, ZONED),
+        *(Thing(type=tokens.SUBNET, name=f"private-{zone}", properties={"availabilityZoneId": f"use1-az{zone}"}) for zone in "ab"),
+    ),
+    valid(
+        "EKS07",
+        cluster({SUBNETS: [UNKNOWN, UNKNOWN]}, ZONED),
+        *(Thing(type=tokens.SUBNET, name=f"private-{zone}", properties={"cidrBlock": "10.0.0.0/20"}) for zone in "ab"),
+    ),
+    invalid(
+        "EKS07",
+        cluster(),
+        *(
+            Thing(type=tokens.SUBNET, name=f"private-{n}", properties={"id": f"subnet-{n}", "availabilityZone": "us-east-1a"})
+            for n in (1, 2)
+        ),
+        says="subnets in us-east-1a only",
+    ),
+    # AWS clears the host bits of a range; the range of the other VPC comes from a pool.
+    invalid("EKS07", cluster({SERVICES: "10.0.64.0/20"}), vpc(None, "pooled"), vpc("10.0.5.0/16"), says="the range of vpc"),
 )
