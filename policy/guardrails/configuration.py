@@ -104,7 +104,7 @@ class Configuration:
         return said
 
 
-def read_configuration(values: Mapping[str, Any], rules: Iterable[_Named], *, today: datetime.date | None = None) -> Configuration:
+def read_configuration(values: Mapping[str, Any], rules: Iterable[_Named]) -> Configuration:
     """The configuration in a policy configuration file. Raises ConfigurationError naming field, value and what is allowed."""
     names = {name: rule.id for rule in rules for name in (rule.id, rule.policy_name)}
     levels: dict[str, Level] = {}
@@ -120,10 +120,7 @@ def read_configuration(values: Mapping[str, Any], rules: Iterable[_Named], *, to
             if name not in names:
                 raise ConfigurationError(f"{name}: there is no such rule{_near(name, names)}")
             levels[names[name]] = _level(name, value)
-    configuration = Configuration(levels=levels, exemptions=exemptions)
-    if today:
-        configuration.today = today
-    return configuration
+    return Configuration(levels=levels, exemptions=exemptions)
 
 
 def _level(name: str, value: Any) -> Level:
@@ -141,11 +138,12 @@ def _level(name: str, value: Any) -> Level:
 
 
 def _exemptions(value: Any, ids: frozenset[str]) -> list[Exemption]:
-    settings = value if isinstance(value, Mapping) else {PACK_POLICY: value}
-    for key in settings:
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(f"{PACK_POLICY} is {value!r}; allowed: a mapping with exemptions")
+    for key in value:
         if key not in ("exemptions", "enforcementLevel"):
             raise ConfigurationError(f"{PACK_POLICY}.{key}: no such setting; allowed: exemptions")
-    entries = settings.get("exemptions", [])
+    entries = value.get("exemptions", [])
     if not isinstance(entries, Sequence) or isinstance(entries, str):
         raise ConfigurationError(f"{PACK_POLICY}.exemptions is {entries!r}; allowed: a list of exemptions")
     return [_exemption(f"{PACK_POLICY}.exemptions[{index}]", entry, ids) for index, entry in enumerate(entries)]
@@ -170,5 +168,5 @@ def _exemption(place: str, entry: Any, ids: frozenset[str]) -> Exemption:
 
 
 def _near(name: str, names: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(names), n=1)
+    close = difflib.get_close_matches(name, names)
     return f"; did you mean {close[0]}?" if close else ""

@@ -10,7 +10,9 @@ import pytest
 
 from guardrails import RULES
 from guardrails.check import FORMATS, check, main
+from guardrails.configuration import read_configuration
 from guardrails.judge import by_id
+from guardrails.pack import PACK_NAME, VERSION
 from guardrails.row import Kind
 from local.paths import REPOSITORY
 
@@ -103,6 +105,7 @@ def test_a_file_without_a_fault_ends_with_status_0(tmp_path: Path, capsys: pytes
     [
         ("a.yaml", "a: [1", "a.yaml:1: no valid YAML"),
         ("a.yaml", "a: 1\n---\nb: {", "a.yaml:3: no valid YAML"),
+        ("a.yaml", "a: 1\nb: [}\nc: 3\nd: 4\n", "a.yaml:2: no valid YAML"),
         ("a.yaml", "", "holds no document"),
         ("a.yaml", "replicas: 3\n", "a.yaml: is neither; allowed: a Kubernetes object"),
         ("a.yaml", "apiVersion: v1\nkind: Namespace\n---\n- 1\n", "a.yaml#2: is neither"),
@@ -149,6 +152,22 @@ def test_the_configuration_of_the_pack_holds_for_files_too(pools: str, tmp_path:
     assert "did you mean KRP03?" in capsys.readouterr().err
     config.write_text("[]")
     assert main([pools, "--config", str(config)]) == 2
+    config.write_text('{"all": "advisory"}')
+    assert main([pools, "--config", str(config)]) == 0
+
+
+def test_an_exemption_that_nothing_needs_is_a_note_without_a_place(pools: str) -> None:
+    values = {"guardrails": {"exemptions": [{"rule": "FSX02", "resource": "*", "reason": "r", "expires": "2999-01-01"}]}}
+    (note,) = [row for row in check([pools], configuration=read_configuration(values, RULES)) if row.kind is Kind.NOTE]
+    assert "is not used" in note.message
+    assert (note.file, note.line) == ("", 0)
+
+
+def test_json_names_the_pack_and_reads_line_by_line(pools: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main([pools, "--format", "json"])
+    text = capsys.readouterr().out
+    assert {key: value for key, value in json.loads(text).items() if key != "results"} == {"pack": PACK_NAME, "version": VERSION}
+    assert text.startswith('{\n  "')
 
 
 def test_a_deepspeed_configuration_is_known_by_its_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

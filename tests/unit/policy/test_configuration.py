@@ -77,6 +77,11 @@ def test_an_exemption_holds_through_its_last_day_and_not_longer() -> None:
     assert not expired.mandatory
 
 
+def test_an_exemption_is_of_its_rule_alone() -> None:
+    said = analyze(BAD, service=configured({"guardrails": {"exemptions": [{**EXEMPTION, "rule": "KRP02"}]}}))
+    assert len(violations(said, "FSX02")) == 1
+
+
 def test_an_exemption_that_nothing_needs_is_reported() -> None:
     said = analyze(b.lustre(deploymentType="SCRATCH_2"), service=configured({"guardrails": {"exemptions": [EXEMPTION]}}))
     assert ["is not used" in d.message and "an old volume" in d.message for d in said] == [True]
@@ -92,9 +97,16 @@ def test_an_exemption_that_nothing_needs_is_reported() -> None:
         ({"FSX02": None}, "FSX02 is None"),
         ({"all": "none"}, "all is 'none'"),
         ({"guardrails": {"exemption": []}}, "guardrails.exemption: no such setting; allowed: exemptions"),
+        ({"guardrails": "advisory"}, "guardrails is 'advisory'; allowed: a mapping with exemptions"),
         ({"guardrails": {"exemptions": {}}}, "guardrails.exemptions is {}; allowed: a list"),
-        ({"guardrails": {"exemptions": ["FSX02"]}}, "guardrails.exemptions[0] is 'FSX02'; allowed: a mapping"),
-        ({"guardrails": {"exemptions": [{**EXEMPTION, "until": "x"}]}}, "exemptions[0].until: no such field"),
+        (
+            {"guardrails": {"exemptions": ["FSX02"]}},
+            "guardrails.exemptions[0] is 'FSX02'; allowed: a mapping with rule, resource, reason, expires",
+        ),
+        (
+            {"guardrails": {"exemptions": [{**EXEMPTION, "until": "x"}]}},
+            "exemptions[0].until: no such field; allowed: rule, resource, reason, expires",
+        ),
         ({"guardrails": {"exemptions": [{**EXEMPTION, "rule": "FSX99"}]}}, "exemptions[0].rule is 'FSX99': there is no such rule"),
         ({"guardrails": {"exemptions": [{**EXEMPTION, "reason": " "}]}}, "exemptions[0].reason is ' '; allowed: a text that is not empty"),
         (
@@ -111,6 +123,11 @@ def test_a_bad_configuration_is_refused_with_field_value_and_what_is_allowed(val
     with pytest.raises(ConfigurationError) as raised:
         read_configuration(values, FEW)
     assert words in str(raised.value)
+
+
+def test_a_name_that_is_like_no_rule_is_refused_without_a_guess() -> None:
+    with pytest.raises(ConfigurationError, match=r"^checkov: there is no such rule$"):
+        read_configuration({"checkov": "advisory"}, FEW)
 
 
 def test_all_sets_every_level_and_a_rule_s_own_wins() -> None:

@@ -48,7 +48,11 @@ def test_every_kind_of_unknown_is_unknown(name: str) -> None:
         ({**SECRET}, None),
         ({**ASSET, "text": "echo"}, "echo"),
         ({**ASSET, "path": "a.sh"}, "(content of a.sh)"),
+        ({**ASSET, "uri": "https://x"}, "(content of https://x)"),
+        ({**ASSET, "hash": "0a1b"}, "(content of )"),
         ({**ARCHIVE, "uri": "https://x"}, "(content of https://x)"),
+        ({**ARCHIVE, "path": "a.zip"}, "(content of a.zip)"),
+        ({**ARCHIVE, "assets": {}}, "(content of )"),
         ({**OUTPUT, "value": 3}, 3),
         ({**OUTPUT}, UNKNOWN),
         ({**REFERENCE, "urn": "u", "id": "i-1"}, "i-1"),
@@ -60,6 +64,22 @@ def test_every_kind_of_unknown_is_unknown(name: str) -> None:
 def test_a_value_is_read_as_the_program_meant_it(sent: Any, read: Any) -> None:
     assert plain(sent) == read
     assert isinstance(plain(sent), type(read))
+
+
+@pytest.mark.parametrize(
+    ("value", "secrets"),
+    [
+        ("hunter2", {"hunter2"}),
+        ({"user": "team", "keys": ["key-1", {"old": "key-0"}]}, {"team", "key-1", "key-0"}),
+        # Words of two letters and numbers are everywhere.
+        ("abc", {"abc"}),
+        ("ab", set()),
+        (1234, set()),
+    ],
+)
+def test_every_text_in_a_secret_is_one(value: Any, secrets: set[str]) -> None:
+    sent = json_format.ParseDict({"open": "text", "hidden": {**SECRET, "value": value}}, struct_pb2.Struct())
+    assert plain_properties(sent)[1] == secrets
 
 
 def test_no_message_shows_a_secret() -> None:
