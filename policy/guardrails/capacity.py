@@ -61,7 +61,7 @@ def _block_place(program: Program, template: Resource, group: Resource, report: 
     count = len(list(place.elements()))
     if count != 1:
         report.refuse(group, place, allowed="one subnet, in the block's zone", found=f"{count} subnets")
-    for block in targets(program, template, "capacityReservationSpecification", CAPACITY_RESERVATION, CAPACITY_BLOCK, place=Node([], "")):
+    for block in targets(program, template, "capacityReservationSpecification", CAPACITY_RESERVATION, CAPACITY_BLOCK):
         most, size = group.at("scalingConfig", "maxSize"), block.at("instanceCount").integer()
         if size is not None and (most.integer() or 0) > size:
             report.refuse(group, most, allowed=f"at most {size}, the instances of {block.name}")
@@ -120,7 +120,7 @@ def _end_of(program: Program, pool: Resource) -> datetime.datetime | None:
     ends: list[datetime.datetime] = []
     for node_class in program.of(NODE_CLASS):
         if any(each is pool for each in pools_with(program, node_class)):
-            for block in targets(program, node_class, "spec", CAPACITY_RESERVATION, CAPACITY_BLOCK, place=Node([], "spec")):
+            for block in targets(program, node_class, "spec", CAPACITY_RESERVATION, CAPACITY_BLOCK):
                 ends += [moment] if (moment := _moment(block.at("endDate").text())) else []
     return min(ends, default=None)
 

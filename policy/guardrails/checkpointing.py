@@ -85,7 +85,7 @@ def _perishable(template: PodTemplate, container: Node, path: str, program: Prog
 
 
 def _inside(path: str, folder: str) -> bool:
-    return bool(folder) and (path.rstrip("/") + "/").startswith(folder.rstrip("/") + "/")
+    return bool(folder) and f"{path}/".startswith(f"{folder.rstrip('/')}/")
 
 
 def _scratch(claim: str, program: Program) -> str:

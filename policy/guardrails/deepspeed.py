@@ -122,12 +122,7 @@ def _offload(config: Resource, offload: Node, name: str, least: int, stage: int,
     elif device.text() == "nvme" and not offload.at("nvme_path").text():
         report.refuse(config, offload.at("nvme_path"), allowed="a folder on a local NVMe disk")
     if device.text() in ("cpu", "nvme") and stage < least:
-        report.refuse(
-            config,
-            device,
-            allowed=f"none under stage {stage}: {name} works from stage {least} on and is ignored below",
-            found=device.text(),
-        )
+        report.refuse(config, device, allowed=f"none under stage {stage}: {name} works from stage {least} on and is ignored below")
     if ratio.present and str(ratio.value) not in ("1", "1.0") and stage < 3:
         report.refuse(config, ratio, allowed=f"1 under stage {stage}: a partial offload needs stage 3")
 
@@ -137,7 +132,7 @@ def _keys(config: Resource, report: Report) -> None:
         if name in _FACTS["removed"]:
             report.refuse(config, node, allowed="nothing: DeepSpeed has removed it", found="set")
         elif name not in _FACTS["topLevel"]:
-            near = difflib.get_close_matches(name, _FACTS["topLevel"], 1)
+            near = difflib.get_close_matches(name, _FACTS["topLevel"])
             report.refuse(
                 config, node, allowed=f"a key of DeepSpeed{f', such as {near[0]}' if near else ''}", found="set, but no such key exists"
             )
@@ -203,7 +198,7 @@ def _schedule(config: Resource, report: Report) -> None:
 
 def _ratio(config: Resource, node: Node, report: Report) -> None:
     value = node.value
-    if value is not None and (isinstance(value, bool | str) or not isinstance(value, int | float) or not 0 <= value <= 1):
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1):
         report.refuse(config, node, allowed="a share of the peak rate, 0 to 1")
 
 

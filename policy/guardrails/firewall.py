@@ -24,8 +24,6 @@ class Opening:
 
     resource: Resource
     """What writes it: the group, or a rule resource."""
-    place: Node
-    """Where it is written."""
     protocol: Node
     first: Node
     last: Node
@@ -127,9 +125,8 @@ def _older(program: Program, rule: Resource, group: Resource, direction: str) ->
 def _separate(program: Program, rule: Resource, group: Resource, protocol: str, peer: str, ranges: tuple[str, ...]) -> Opening:
     itself = rule.at("self").value is True or program.refers(rule, peer, group)
     cidrs = tuple(member for key in ranges for member in _members(rule.at(key)))
-    place = next((rule.at(key) for key in ranges if rule.at(key).present), rule.at(peer))
     others = rule.at(peer).present and not itself
-    return Opening(rule, place, rule.at(protocol), rule.at("fromPort"), rule.at("toPort"), itself, others, cidrs)
+    return Opening(rule, rule.at(protocol), rule.at("fromPort"), rule.at("toPort"), itself, others, cidrs)
 
 
 def _inline(group: Resource, place: Node) -> Opening:
@@ -137,7 +134,7 @@ def _inline(group: Resource, place: Node) -> Opening:
     cidrs = tuple(member for key in ranges for member in place.at(key).elements())
     others = any(True for _ in place.at("securityGroups").elements())
     itself = place.at("self").value is True
-    return Opening(group, place, place.at("protocol"), place.at("fromPort"), place.at("toPort"), itself, others, cidrs)
+    return Opening(group, place.at("protocol"), place.at("fromPort"), place.at("toPort"), itself, others, cidrs)
 
 
 def _members(node: Node) -> list[Node]:

@@ -26,10 +26,11 @@ def _repository_link(program: Program, report: Report) -> None:
 
 
 def _both_links(program: Program, resource: Resource, report: Report) -> None:
-    given = [resource.at(key) for key in ("importPath", "exportPath") if resource.at(key).present]
+    # An export path without an import path is refused anyway.
+    given = resource.at("importPath")
     for association in program.of(DRA):
-        if given and program.refers(association, "fileSystemId", resource):
-            report.refuse(resource, given[0], allowed=f"unset, because {association.name} is a data repository association of it")
+        if given.present and program.refers(association, "fileSystemId", resource):
+            report.refuse(resource, given, allowed=f"unset, because {association.name} is a data repository association of it")
             return
 
 

@@ -64,10 +64,10 @@ def _ports_of(program: Program, resource: Resource, report: Report) -> None:
         report.refuse(resource, place, allowed="a group with TCP 988 and 1018-1023 open", found="unset (the VPC's default group)")
         return
     groups = targets(program, resource, "securityGroupIds", SECURITY_GROUP)
-    missing = list(_closed(program, groups)) if groups else []
+    missing = list(_closed(program, groups))
     if len(groups) < len(ids):
         # What is closed here may be open in a group that the program does not make.
-        if missing or not groups:
+        if missing:
             demand(place)
         return
     if missing:

@@ -78,7 +78,7 @@ def _profile(release: Resource, profile: Node, report: Report) -> None:
         return
     shown = profile.at("display_name")
     named = _ACCELERATOR.search(shown.text())
-    if named and named[1].lower() != instance.accelerator.lower().split("-")[0]:
+    if named and named[1].lower() != instance.accelerator.lower():
         report.refuse(release, shown, allowed=f"{instance.count}x {instance.accelerator}, what {instance.name} has")
     asked = override.at("extra_resource_limits", GPU)
     count = _COUNT.search(shown.text())

@@ -37,6 +37,7 @@ ENV = f"{POD}/containers/0/env"
 LIMITS = f"{POD}/containers/0/resources/limits"
 CORES = "aws.amazon.com/neuroncore"
 TYPE = "node.kubernetes.io/instance-type"
+NEURON = {LIMITS: {"aws.amazon.com/neuron": 16}, COMMAND: ["python3", "train.py"]}
 
 
 def job(changes: dict[str, Any] | None = None) -> Thing:
@@ -122,4 +123,11 @@ CASES = (
     invalid("JOB04", neuron("trn1.32xlarge", 16, None, "torchrun", "--nproc-per-node=64", "x"), says="at most 32 processes"),
     invalid("JOB04", neuron("trn1.32xlarge", 16, None, "neuron_parallel_compile", "torchrun", "x", pods=4), says="in 4 pods"),
     invalid("JOB04", config_map(train='ScalingConfig(resources_per_worker={"CPU": 8, "GPU": 8})'), says='with "GPU": 8'),
+    invalid("JOB01", job({COMMAND: ["python3", "train.py"], "spec/completionMode": b.DELETE}), says="completionMode is unset"),
+    invalid("JOB01", job({**NEURON, "spec/completionMode": b.DELETE}), says="completionMode is unset"),
+    valid("JOB03", config_map(script="#!/bin/bash\ntorchrun --nproc-per-node=8 train.py")),
+    valid("JOB03", config_map(script="#!/bin/bash\n#SBATCH --ntasks-per-node=8\ntorchrun --nproc-per-node=2 train.py")),
+    invalid("JOB03", batch(8, 8, 8, gres="h100:8(S:0-1)"), says="8 tasks x 8 processes = 64 per node"),
+    valid("JOB04", config_map(train='ScalingConfig(resources_per_worker={"GPU": 0.5})')),
+    invalid("JOB04", config_map(train='ScalingConfig(resources_per_worker={"GPU": 2})'), says='with "GPU": 2', edge=True),
 )

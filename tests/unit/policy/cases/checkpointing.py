@@ -3,6 +3,7 @@
 from typing import Any
 
 from guardrails import tokens
+from guardrails.template import GPU
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import Thing
 from tests.unit.policy.case import invalid, valid
@@ -23,7 +24,24 @@ def gang(arguments: str, volume: dict[str, Any] | None = None, **changes: Any) -
 
 
 def named(value: str, volume: dict[str, Any] | None = None) -> Thing:
-    return gang("", volume, **{f"{b.TASK_CONTAINER}/env": [{"name": "CHECKPOINT_DIR", "value": value}]})
+    return gang("", volume, **variable("CHECKPOINT_DIR", value))
+
+
+def variable(name: str, value: str) -> dict[str, Any]:
+    return {f"{b.TASK_CONTAINER}/env": [{"name": name, "value": value}]}
+
+
+def nested(inner: dict[str, Any], outer: dict[str, Any]) -> Thing:
+    """A job that saves to /state/run/last, with a volume at /state/run inside that at /state."""
+    mounts = [{"name": "outer", "mountPath": "/state"}, {"name": "inner", "mountPath": "/state/run/"}]
+    volumes = [{"name": "outer", **outer}, {"name": "inner", **inner}]
+    return gang("--save /state/run/last", None, **{f"{b.TASK_CONTAINER}/volumeMounts": mounts, f"{POD}/volumes": volumes})
+
+
+def ranks(pods: int, gpus: int) -> Thing:
+    """A job of so many pods that saves to one file."""
+    limits = {"spec/tasks/0/replicas": pods, f"{b.TASK_CONTAINER}/resources": {"limits": {GPU: gpus}, "requests": {GPU: gpus}}}
+    return gang("--save /state/ckpt.pt", None, **limits)
 
 
 def lustre(kind: str) -> tuple[Thing, Thing]:
@@ -61,4 +79,22 @@ CASES = (
     invalid("CKP02", gang("--save_only_model true"), says="is --save-only-model"),
     invalid("CKP02", gang("--no-save-rng"), says="the random generators"),
     invalid("CKP02", config_map(auto_resume="true"), gang(""), says="data.auto_resume is auto_resume, which no job reads"),
+    valid("CKP01", ranks(1, 1), edge=True),
+    invalid("CKP01", ranks(1, 2), says="/state/ckpt.pt; allowed: a folder", edge=True),
+    invalid("CKP01", ranks(2, 1), says="/state/ckpt.pt; allowed: a folder", edge=True),
+    valid("CKP01", nested(CLAIM, {"emptyDir": {}})),
+    invalid("CKP01", nested({"emptyDir": {}}, CLAIM), says="/state/run/last (on emptyDir inner)"),
+    invalid("CKP01", gang("--save /state/run", {"ephemeral": {"volumeClaimTemplate": {}}}), says="(on ephemeral state)"),
+    # The job's own claim and its class are made elsewhere, as the volume of a mount is that Volcano adds.
+    valid("CKP01", gang("--save /state/run", {"persistentVolumeClaim": {"claimName": "kept"}}), *lustre("SCRATCH_2")),
+    valid("CKP01", gang("--save /state/run", {"nfs": {"server": "10.0.0.7", "path": "/"}}), *lustre("SCRATCH_2")),
+    valid("CKP01", gang("--save /state/run"), lustre("SCRATCH_2")[0]),
+    valid("CKP01", gang("--save /state/run", None, **{f"{POD}/volumes": []})),
+    valid("CKP01", gang("--save /state/run", None, **variable("LOG_DIR", "/tmp/logs"))),
+    # What is beside a place inside the working folder, or beside a file, is looked at too.
+    invalid("CKP01", gang("--save runs", None, **variable("SAVE_DIR", "/tmp/run")), says="env[0].value is /tmp/run"),
+    invalid("CKP01", gang("--save /state/ckpt.pt", None, **variable("SAVE_DIR", "/tmp/run")), says="env[0].value is /tmp/run"),
+    valid("CKP02", gang("--save-only-model 0")),
+    valid("CKP02", gang("--save-only-model No")),
+    valid("CKP02", gang("", {"configMap": {"name": "settings"}}), b.mpi_job(), config_map(auto_resume="true")),
 )

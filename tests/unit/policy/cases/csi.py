@@ -92,6 +92,12 @@ def pod(*init: dict[str, Any], user: Any = None) -> Thing:
     return Thing(type=tokens.POD, name="trainer", properties={"metadata": {"name": "trainer"}, "spec": spec})
 
 
+def scratch_pod() -> Thing:
+    """A pod without a claim."""
+    spec = {"containers": [{"name": "trainer", "image": "registry.example/trainer:1"}], "volumes": [{"name": "tmp", "emptyDir": {}}]}
+    return Thing(type=tokens.POD, name="trainer", properties={"metadata": {"name": "trainer"}, "spec": spec})
+
+
 CASES = (
     valid("CSI02", efs()),
     valid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("9600Gi")),
@@ -192,4 +198,11 @@ CASES = (
     invalid("CSI07", block(provisioner="ebs.csi.eks.amazonaws.com"), says="unset, so Immediate"),
     invalid("CSI07", block("Immediate", "kubernetes.io/aws-ebs"), says="volumeBindingMode is Immediate"),
     invalid("CSI07", block("waitForFirstConsumer"), says="volumeBindingMode is waitForFirstConsumer", edge=True),
+    # The claim takes its size from the volume and leaves the choice to its class; the volume of the other is made elsewhere.
+    valid("CSI04", volume(), claim("1Gi", None, {"spec": ["data-volume"]})),
+    valid("CSI04", claim("1Gi", {"spec/volumeName": "elsewhere"})),
+    valid("CSI04", volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1::fsap-1"}}), claim("1Gi", {"spec/volumeName": "data"})),
+    valid("CSI06", claim("1Gi", {"metadata/name": UNKNOWN}), scratch_pod()),
+    valid("CSI06", named(EBS, metadata={"name": UNKNOWN}), claim("1Gi", STATIC), EFS_VOLUME, POINT, pod(user=1000)),
+    valid("CSI06", claim("1Gi", STATIC), volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1"}}), pod(user=0)),
 )

@@ -20,6 +20,11 @@ def zero(stage: Any, **settings: Any) -> Thing:
     return ds(zero_optimization={"stage": stage, **settings})
 
 
+def stageless(**settings: Any) -> Thing:
+    """ZeRO settings without a stage, which is 0 then."""
+    return ds(zero_optimization=settings)
+
+
 def mounted(**settings: Any) -> Thing:
     """The same in a ConfigMap, as jobs mount it."""
     data = {"ds.json": json.dumps({MICRO: 1, **settings})}
@@ -127,4 +132,16 @@ CASES = (
     invalid("DSP07", schedule(warmup_num_steps=-1, total_num_steps=5), says="warmup_num_steps is -1"),
     invalid("DSP07", schedule(warmup_num_steps=10), says="total_num_steps is unset"),
     invalid("DSP07", schedule("WarmupCosineLR", total_num_steps=10, warmup_min_ratio=-0.5), says="warmup_min_ratio is -0.5"),
+    valid("DSP02", Thing(type=tokens.DEEPSPEED, properties={TOTAL: 64})),
+    valid("DSP04", ds()),
+    valid("DSP04", stageless(offload_param={"device": "none"})),
+    valid("DSP04", offload(2, "offload_optimizer", ratio="1.0")),
+    invalid("DSP04", stageless(offload_optimizer={"device": "cpu"}), says="none under stage 0"),
+    invalid("DSP04", offload(2, "offload_param", device="nvme", nvme_path="/nvme"), says="device is nvme; allowed: none under stage 2"),
+    invalid("DSP05", ds(my_own_tracker={"enabled": True}), says="allowed: a key of DeepSpeed."),
+    invalid("DSP05", stageless(stage3_prefetch_bucket_size=1), says="nothing under stage 0"),
+    invalid("DSP06", ds(optimizer={"type": "OneBitLamb"}), says="optimizer.type is OneBitLamb"),
+    valid("DSP07", schedule("WarmupCosineLR", total_num_steps=10, cos_min_ratio=0), edge=True),
+    invalid("DSP07", schedule("WarmupCosineLR", total_num_steps=10, cos_min_ratio=True), says="cos_min_ratio is true"),
+    invalid("DSP07", schedule("WarmupCosineLR", warmup_num_steps=10), says="total_num_steps is unset"),
 )

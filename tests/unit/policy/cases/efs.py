@@ -55,6 +55,21 @@ GROUP = Thing(
     type=tokens.NODE_GROUP, name="group", properties={"subnetIds": [UNKNOWN, UNKNOWN]}, sources={"subnetIds": ["private-a", "private-b"]}
 )
 
+BARE = Thing(type=tokens.SECURITY_GROUP, name="nfs", properties={"description": "NFS"})
+
+
+def into(**peer: Any) -> Thing:
+    """A rule of its own that opens NFS of the group to a peer."""
+    properties = {"securityGroupId": UNKNOWN, "ipProtocol": "tcp", "fromPort": 2049, "toPort": 2049, **peer}
+    return Thing(type=tokens.INGRESS_RULE, name="nfs-in", properties=properties, sources={"securityGroupId": ["nfs"]})
+
+
+def elsewhere(zone: str) -> Thing:
+    """A mount target in a subnet that the program does not make."""
+    plain = target(zone)
+    return Thing(type=plain.type, name=plain.name, properties={**plain.properties, "subnetId": f"subnet-{zone}"}, sources=plain.sources)
+
+
 CASES = (
     valid("EFS02", efs(performanceMode="generalPurpose")),
     invalid("EFS02", Thing(type=tokens.EFS, name="home", properties={"throughputMode": "elastic"}), says="encrypted is unset"),
@@ -110,4 +125,12 @@ CASES = (
     invalid("EFS04", efs(), subnet("a"), target("a", groups=()), says="unset (the VPC's default group)", edge=True),
     invalid("EFS04", efs(), nfs(fromPort=2050, toPort=2050), subnet("a"), target("a"), says="lets nobody in", edge=True),
     invalid("EFS04", efs(), nfs(securityGroups=[]), subnet("a"), target("a"), says="nfs, which lets nobody in"),
+    valid("EFS01", efs(provisionedThroughputInMibps=0), edge=True),
+    invalid("EFS01", efs(provisionedThroughputInMibps=1), says="throughputMode is not provisioned", edge=True),
+    valid("EFS03", point({f"{CREATION}/ownerUid": 0, f"{CREATION}/ownerGid": 0}), edge=True),
+    valid("EFS04", efs(), nfs(), elsewhere("a"), elsewhere("b"), pool(A, B)),
+    valid("EFS04", efs(), BARE, into(cidrIpv4="10.0.0.0/16"), subnet("a"), target("a")),
+    valid("EFS04", efs(), BARE, into(prefixListId="pl-0123456789abcdef0"), subnet("a"), target("a")),
+    valid("EFS04", efs(), BARE, into(referencedSecurityGroupId="sg-nodes"), subnet("a"), target("a")),
+    invalid("EFS04", efs(), BARE, into(), subnet("a"), target("a"), says="nfs, which lets nobody in"),
 )

@@ -149,6 +149,7 @@ SHAPES = (
     invalid("FSX07", without(tiering(), "dataReadCacheConfiguration"), says="dataReadCacheConfiguration is unset"),
     invalid("FSX07", without(tiering(), "metadataConfiguration"), says="metadataConfiguration is unset"),
     invalid("FSX07", without(tiering(), "throughputCapacity"), says="throughputCapacity is unset"),
+    invalid("FSX07", tiering(throughputCapacity=0), says="a multiple of 4000 MB/s", edge=True),
     invalid("FSX07", tiering(throughputCapacity=2000), says="a multiple of 4000 MB/s", edge=True),
     invalid("FSX07", tiering(throughputCapacity=2004000), says="up to 2000000", edge=True),
     valid("FSX09", p1(automaticBackupRetentionDays=7)),
@@ -204,12 +205,27 @@ MADE_LINK = Thing(
     },
     sources={"fileSystemId": ["scratch"], "dataRepositoryPath": ["made"]},
 )
-VOLUME = Thing(
-    type=tokens.PERSISTENT_VOLUME,
-    name="jobs-checkpoints",
-    properties={"metadata": {"name": "jobs-checkpoints"}, "spec": {"csi": {"driver": "fsx.csi.aws.com", "volumeHandle": UNKNOWN}}},
-    sources={"spec": ["scratch"]},
-)
+
+
+def of_volume(name: str, files: list[str] | None, resource: str | None = None) -> Thing:
+    """A volume on file systems of the program, or on one from elsewhere."""
+    csi = {"driver": "fsx.csi.aws.com", "volumeHandle": UNKNOWN if files else "fs-0123456789abcdef0"}
+    properties = {"metadata": {"name": name}, "spec": {"csi": csi}}
+    return Thing(type=tokens.PERSISTENT_VOLUME, name=resource or name, properties=properties, sources={"spec": files} if files else {})
+
+
+def literal(name: str, files: str) -> Thing:
+    """An association of a file system by its id."""
+    properties = {"fileSystemId": files, "fileSystemPath": "/data", "dataRepositoryPath": f"s3://bucket/{name}"}
+    return Thing(type=tokens.DRA, name=name, properties=properties)
+
+
+def exporting_from(files: str) -> Thing:
+    return association(parent=files, **events("autoExportPolicy", "NEW", "CHANGED"))
+
+
+VOLUME = of_volume("jobs-checkpoints", ["scratch"])
+DATA = Thing(type=tokens.LUSTRE, name="datasets", properties={"deploymentType": S2, "storageCapacity": 1200})
 KEPT = {"tags": {"role": "checkpoints"}}
 
 LINKS = (
@@ -226,6 +242,11 @@ LINKS = (
     invalid("FSX08", scratch(importPath="s3://bb", exportPath="s3://b/out"), says="import path, bb", edge=True),
     invalid("FSX08", scratch(importPath="/data"), says="begins with s3://"),
     invalid("FSX08", scratch(importPath="s3://b"), association(), says="data is a data repository association of it"),
+    valid("FSX12", scratch(), of_volume("jobs-checkpoints", ["other"])),
+    valid("FSX12", scratch(), of_volume("jobs-checkpoints", None)),
+    invalid("FSX12", scratch(), of_volume("checkpoints", ["scratch"], "jobs"), says="SCRATCH_2 for a volume of checkpoints"),
+    invalid("FSX12", DATA, scratch(**KEPT), says="SCRATCH_2 for a volume of checkpoints"),
+    invalid("FSX12", p2(**KEPT), DATA, exporting_from("datasets"), says="it holds checkpoints"),
     valid("FSX12", p2(**KEPT), exporting("NEW", "CHANGED")),
     valid("FSX12", p2(**KEPT, automaticBackupRetentionDays=1), edge=True),
     valid("FSX12", scratch()),
@@ -243,6 +264,7 @@ LINKS = (
     valid("DRA01", p1(fileSystemTypeVersion="2.15"), association()),
     valid("DRA01", b.lustre(deploymentType=S1)),
     valid("DRA01", p2(), *(association(f"data-{index}", fileSystemPath=f"/{index}") for index in range(8)), edge=True),
+    invalid("DRA01", DATA, b.lustre(deploymentType=S1, storageCapacity=1200), association(), says="a SCRATCH_1 file system"),
     invalid("DRA01", b.lustre(deploymentType=S1, storageCapacity=1200), association(), says="a SCRATCH_1 file system"),
     invalid("DRA01", b.lustre(storageCapacity=1200), association(), says="a SCRATCH_1 file system"),
     invalid("DRA01", scratch(), association(), says="scratch with Lustre 2.10", edge=True),
@@ -250,6 +272,7 @@ LINKS = (
     invalid(
         "DRA01", p2(), *(association(f"data-{index}", fileSystemPath=f"/{index}") for index in range(9)), says="9 of scratch", edge=True
     ),
+    valid("DRA02", b.lustre(id="fs-1", deploymentType=S2), literal("data", "fs-1"), literal("models", "fs-2")),
     valid("DRA02", p2(), association()),
     valid("DRA02", p2(), association(), association("models", fileSystemPath="/data2", dataRepositoryPath="s3://bucket/data2"), edge=True),
     valid("DRA02", p2(), association(fileSystemPath="/")),
@@ -288,6 +311,13 @@ LINKS = (
             properties={"metadata": {"name": "invented"}, "spec": {"dataRepositoryAssociations": [{"fileSystemPath": "/a"}]}},
         ),
         says="no such field",
+    ),
+    valid(
+        "DRA03",
+        p2(),
+        Thing(type=tokens.BUCKET, name="made", properties={"id": "bucket"}),
+        exporting("NEW", "CHANGED", "DELETED"),
+        versioning("Enabled"),
     ),
     valid("DRA03", p2(), exporting("NEW", "CHANGED")),
     valid("DRA03", p2(), association(**events("autoImportPolicy", "NEW", "CHANGED", "DELETED")), edge=True),
@@ -348,7 +378,15 @@ def separate(direction: str, first: int, last: int, peer: str = "lustre", holder
     )
 
 
+def older(way: str, peers: tuple[str, ...] = (), **properties: Any) -> Thing:
+    """A rule of the older kind, on the group lustre."""
+    plain = {"type": way, "protocol": "tcp", "fromPort": 988, "toPort": 1023, "securityGroupId": UNKNOWN, **properties}
+    sources = {"securityGroupId": ["lustre"], "sourceSecurityGroupId": list(peers)}
+    return Thing(type=tokens.SECURITY_GROUP_RULE, name=f"older-{way}", properties=plain, sources=sources)
+
+
 BARE = Thing(type=tokens.SECURITY_GROUP, name="lustre", properties={"description": "Lustre"})
+OLDER = (older("ingress", self=True), older("egress", cidrBlocks=["10.0.0.0/16"]))
 EVERY = tuple(separate(way, first, last) for way in ("ingress", "egress") for first, last in ((988, 988), (1018, 1023)))
 
 NETWORK = (
@@ -363,6 +401,16 @@ NETWORK = (
     invalid("FSX10", scratch(subnetIds=[]), says="0 subnets", edge=True),
     invalid("FSX10", subnet("us-west-2a"), placed(), b.node_pool(), says="us-east-1a"),
     invalid("FSX10", subnet("us-east-1c"), placed(), b.node_pool({ZONES: ["us-east-1a", "us-east-1b"]}), says="us-east-1a, us-east-1b"),
+    invalid(
+        "FSX11", group(), group(name="more"), guarded(UNKNOWN, UNKNOWN, groups=("lustre", "more")), says="lustre, more, without ingress"
+    ),
+    valid("FSX11", BARE, *EVERY, separate("ingress", 988, 988, "nodes"), separate("ingress", 1018, 1023, "nodes"), guarded()),
+    invalid("FSX11", BARE, *EVERY, separate("ingress", 988, 988, "nodes"), guarded(), says="ingress of 1018-1023 to the nodes"),
+    valid("FSX11", BARE, *OLDER, guarded()),
+    valid("FSX11", BARE, *EVERY, older("ingress", ("lustre",), fromPort=988, toPort=988, sourceSecurityGroupId=UNKNOWN), guarded()),
+    invalid(
+        "FSX11", BARE, *EVERY, older("ingress", (), fromPort=988, toPort=988, cidrBlocks=["10.0.0.0/16"]), guarded(), says="to the nodes"
+    ),
     valid("FSX11", group(OPEN, OPEN), guarded()),
     valid("FSX11", BARE, *EVERY, guarded()),
     valid("FSX11", group([{**ANY, "self": True}], [{**ANY, "cidrBlocks": ["0.0.0.0/0"]}]), guarded()),

@@ -73,4 +73,5 @@ CASES = (
     invalid("JUP02", hub({"cull": {"enabled": False}}), says="cull.enabled is false"),
     invalid("JUP02", hub({"singleuser/memory": b.DELETE}), says="memory.limit is unset"),
     invalid("JUP02", hub({"singleuser/storage/type": "none"}), says="storage.type is none"),
+    valid("JUP02", hub({SHOWN: "1x L40S", SELECTOR: {TYPE: "g6e.xlarge"}})),
 )

@@ -67,6 +67,15 @@ def carrying(*terms: dict[str, Any], sources: list[str] | None = None, interface
 CLOSED = {"ingress": [ALL_SELF], "egress": [ALL_OUT]}
 OPEN = {"ingress": [ALL_SELF], "egress": [ALL_SELF]}
 ML = {"tags": {"team": "ml", "kind": "nodes"}}
+
+
+def older(way: str, **peer: Any) -> Thing:
+    """A rule of the older kind, on the group fabric-efa."""
+    properties = {"type": way, "protocol": "-1", "fromPort": 0, "toPort": 0, "securityGroupId": UNKNOWN, **peer}
+    return Thing(type=tokens.SECURITY_GROUP_RULE, name=way, properties=properties, sources={"securityGroupId": ["fabric-efa"]})
+
+
+OLDER = (older("ingress", self=True), older("egress", self=True))
 BOTH = (separate_rule(tokens.INGRESS_RULE, "in"), separate_rule(tokens.EGRESS_RULE, "out"))
 P5EN = b.node_pool({TYPES: ["p5en.48xlarge"]})
 NODES = {"networkInterfaces": ["nodes"]}
@@ -201,6 +210,8 @@ FABRIC = (
         ),
         says="storage: egress is without one",
     ),
+    valid("EFA04", b.efa_group(), *OLDER),
+    invalid("EFA04", b.efa_group(egress=[ALL_SELF]), older("ingress", self=False, cidrBlocks=["10.0.0.0/16"]), says="ingress is without"),
     valid("EFA05", b.node_pool(), b.node_class()),
     valid("EFA05", b.cpu_pool()),
     valid("EFA05", template([nic(0, 0, "efa")]), node_group(1), edge=True),
@@ -212,6 +223,13 @@ FABRIC = (
     invalid("EFA05", b.node_pool({ZONE: ["a", "b"], TYPES: ["g5.8xlarge"]}), node_class(nics(1)), says="zones a, b"),
     invalid("EFA05", template([nic(0, 0, "efa")]), node_group(3), says="3 subnets"),
     invalid("EFA05", template([nic(0, 0, "efa")]), node_group(2), says="2 subnets", edge=True),
+    valid("EFA05", template([nic(0, 0, "efa")], id="lt-1"), node_group(3, {"launchTemplate": ["plain"]}, launchTemplate={"id": "lt-2"})),
+    invalid(
+        "EFA05",
+        template([nic(0, 0, "efa")], id="lt-1"),
+        node_group(3, {"launchTemplate": []}, launchTemplate={"id": "lt-1"}),
+        says="3 subnets",
+    ),
 )
 
 
@@ -430,6 +448,8 @@ RESERVING = Thing(
     sources={"spec": ["kept"]},
 )
 
+BOUGHT = Thing(type=tokens.CAPACITY_BLOCK, name="kept", properties={"instanceType": "p5.48xlarge", "instanceCount": 4})
+
 CAPACITY = (
     valid("CR01", block(), buyers()),
     valid("CR01", template([], "p5.48xlarge"), node_group(3, capacityType="ON_DEMAND")),
@@ -457,6 +477,10 @@ CAPACITY = (
         subnet(availabilityZone="us-east-1b"),
         says="the zone of kept",
     ),
+    valid("CR01", node_group(3, launchTemplate=None)),
+    valid("CR01", block(OF_KEPT), BOUGHT, buyers(scalingConfig={"maxSize": 4}), edge=True),
+    invalid("CR01", buyers(launchTemplate=None), says="launchTemplate is unset; allowed: one that names the reservation"),
+    invalid("CR01", block(OF_KEPT), BOUGHT, buyers(scalingConfig={"maxSize": 8}), says="at most 4, the instances of kept"),
     valid("CR02", reserving([{"id": "cr-1"}]), b.node_pool()),
     valid("CR02", b.node_class(), b.node_pool({KINDS: ["on-demand"]})),
     valid("CR02", reserving([{"tags": {"team": "ml"}}]), b.node_pool({KINDS: ["reserved"]}), edge=True),
