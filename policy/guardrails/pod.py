@@ -1,11 +1,13 @@
 """Pods: what a training pod must ask for so that the fabric is really attached to it."""
 
+from guardrails.environment import Variable, variables
 from guardrails.facts import instance_types
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import EFA, GPU, POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import POD
 
+_LAUNCHER, _WORKER = "Launcher", "Worker"
 _EFA_ENVIRONMENT = {"FI_PROVIDER": "efa", "NCCL_NET_PLUGIN": None}
 
 
@@ -43,11 +45,23 @@ def _count_fits_type(resource: Resource, template: PodTemplate, report: Report) 
 
 def _environment_without_request(resource: Resource, template: PodTemplate, report: Report) -> None:
     for container in template.containers():
-        if container.at("resources", "limits", EFA).present:
+        selecting = [variable for variable in variables(container) if _selects_efa(variable)]
+        if not selecting or _asks_for_efa(resource, template, container):
             continue
-        for variable in container.at("env").elements():
-            if _selects_efa(variable):
-                report.refuse(resource, variable, allowed=f"only in a container that asks for {EFA}", found=variable.at("name").text())
+        for variable in selecting:
+            where = "for workers that ask" if _only_launches(resource, template) else "in a container that asks"
+            report.refuse(resource, variable.value, allowed=f"only {where} for {EFA}", found=f"{variable.name}={variable.text}")
+
+
+def _asks_for_efa(resource: Resource, template: PodTemplate, container: Node) -> bool:
+    if _only_launches(resource, template):
+        return any(each.requested(EFA) > 0 for each in pod_templates(resource) if each.role == _WORKER)
+    return (container.at("resources", "limits", EFA).integer() or 0) > 0
+
+
+def _only_launches(resource: Resource, template: PodTemplate) -> bool:
+    """Whether the pod hands its variables over to the ranks and is none itself."""
+    return template.role == _LAUNCHER and resource.at("spec", "runLauncherAsWorker").value is not True
 
 
 def _devices_of_the_host(resource: Resource, template: PodTemplate, report: Report) -> None:
@@ -60,12 +74,11 @@ def _devices_of_the_host(resource: Resource, template: PodTemplate, report: Repo
             report.refuse(resource, place, allowed=f"no such volume: the devices come with {EFA}")
 
 
-def _selects_efa(variable: Node) -> bool:
-    name = variable.at("name").text()
-    if name not in _EFA_ENVIRONMENT:
+def _selects_efa(variable: Variable) -> bool:
+    if variable.name not in _EFA_ENVIRONMENT:
         return False
-    wanted = _EFA_ENVIRONMENT[name]
-    return wanted is None or variable.at("value").text() == wanted
+    wanted = _EFA_ENVIRONMENT[variable.name]
+    return wanted is None or wanted in variable.text.split(",")
 
 
 def _pod_with(limits: dict[str, int]) -> Example:

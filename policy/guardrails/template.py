@@ -1,7 +1,7 @@
 """Pod templates, wherever a resource holds them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from guardrails.node import Node
 from guardrails.rule import Resource
@@ -36,6 +36,8 @@ class PodTemplate:
     replicas: int
     metadata: Node
     """Of the template, or of the pod itself."""
+    role: str = ""
+    """`Launcher` or `Worker` in an MPIJob."""
 
     def containers(self) -> Iterator[Node]:
         """The pod's ordinary containers."""
@@ -69,8 +71,8 @@ def pod_templates(resource: Resource) -> Iterator[PodTemplate]:
     elif resource.type == JOB:
         yield _template(spec, "parallelism")
     elif resource.type == MPI_JOB:
-        for _, role in spec.at("mpiReplicaSpecs").entries():
-            yield _template(role, "replicas")
+        for role, replica in spec.at("mpiReplicaSpecs").entries():
+            yield replace(_template(replica, "replicas"), role=role)
     elif resource.type == VOLCANO_JOB:
         for task in spec.at("tasks").elements():
             yield _template(task, "replicas")
