@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from guardrails import selector
 from guardrails.efa import FABRIC_CARDS, has_efa, interfaces, pools_with
 from guardrails.firewall import GROUP_TYPES, opens_itself
 from guardrails.lustre import flag
@@ -18,7 +19,6 @@ from guardrails.tokens import CLUSTER, LAUNCH_TEMPLATE, LUSTRE, NODE_CLASS, NODE
 Tell = Callable[..., None]
 _EFA_WORD = re.compile(r"(?<![a-z0-9])efa(?![a-z0-9])", re.IGNORECASE)
 _WAYS = ("ingress", "egress")
-_ANY_VALUE = "*"
 
 
 def _self_rules(program: Program, report: Report) -> None:
@@ -56,7 +56,7 @@ def _require_both_directions(program: Program, group: Resource, tell: Tell) -> N
 
 def _any_group(program: Program, node_class: Resource, tell: Tell, judged: set[str]) -> None:
     """Nodes of a class carry all its groups; one of them has to be open to itself."""
-    groups = _groups_of(program, node_class)
+    groups = selector.selected(program, node_class, SECURITY_GROUP)
     if not groups or any(_is_named_for_efa(group) or group.urn in judged for group in groups):
         return
     # EKS makes the cluster's own group open to itself; a term that is none of the program's groups may name that.
@@ -67,41 +67,12 @@ def _any_group(program: Program, node_class: Resource, tell: Tell, judged: set[s
         _require_both_directions(program, groups[0], tell)
 
 
-def _groups_of(program: Program, node_class: Resource) -> list[Resource]:
-    """The program's groups that nodes of the class carry: its values come from them, or a term selects them by id, name or tags."""
-    origins, terms = node_class.sources.get("spec", ()), list(_terms(node_class))
-    return [
-        group
-        for group in program.of(SECURITY_GROUP)
-        if (group.urn and group.urn in origins) or any(_selects(term, group) for term in terms)
-    ]
-
-
-def _terms(node_class: Resource) -> Iterator[Node]:
-    yield from node_class.at("spec", "securityGroupSelectorTerms").elements()
-
-
 def _names_others(node_class: Resource, groups: list[Resource]) -> bool:
     """Whether there are more terms than `groups` account for."""
-    open_terms = [term for term in _terms(node_class) if not any(_selects(term, group) for group in groups)]
-    by_source = [group for group in groups if not any(_selects(term, group) for term in _terms(node_class))]
+    terms = list(selector.terms(node_class, SECURITY_GROUP))
+    open_terms = [term for term in terms if not any(selector.selects(term, group) for group in groups)]
+    by_source = [group for group in groups if not any(selector.selects(term, group) for term in terms)]
     return len(open_terms) > len(by_source)
-
-
-def _selects(term: Node, group: Resource) -> bool:
-    """Whether a term is known to select the group."""
-    for key in ("id", "name"):
-        if term.at(key).present:
-            own = group.at(key)
-            return term.at(key).known and own.present and own.known and own.text() == term.at(key).text()
-    wanted = list(term.at("tags").entries()) if term.at("tags").known else []
-    return bool(wanted) and all(_has_tag(group, key, value) for key, value in wanted)
-
-
-def _has_tag(group: Resource, key: str, value: Node) -> bool:
-    """Whether the group has the tag, given to it or to everything of its provider."""
-    tags = (group.at(kind).at(key) for kind in ("tags", "tagsAll") if group.at(kind).known)
-    return value.known and any(tag.present and tag.known and value.text() in (_ANY_VALUE, tag.text()) for tag in tags)
 
 
 def _is_named_for_efa(group: Resource) -> bool:

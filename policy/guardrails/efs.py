@@ -1,18 +1,20 @@
 """EFS: modes that go together, encryption, access points, and a mount target in every zone."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from guardrails.efa import class_of
 from guardrails.facts import load
 from guardrails.firewall import GROUP_TYPES, is_open
 from guardrails.links import demand, targets
 from guardrails.lustre import flag
 from guardrails.node import Node
-from guardrails.pool import ZONE, allowed_values
+from guardrails.pool import ZONE, allowed_values, requirements
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
-from guardrails.tokens import ACCESS_POINT, EFS, MOUNT_TARGET, NODE_GROUP, NODE_POOL, SECURITY_GROUP, SUBNET
+from guardrails.selector import selected
+from guardrails.tokens import ACCESS_POINT, EFS, MOUNT_TARGET, NODE_CLASS, NODE_GROUP, NODE_POOL, SECURITY_GROUP, SUBNET
 
 _NFS = 2049
 _PERMISSIONS = re.compile(r"[0-7]{3,4}")
@@ -116,7 +118,7 @@ def _each_zone(program: Program, resource: Resource, mine: list[Resource], repor
     if unseen is not None:
         demand(unseen)
         return
-    for zone, user in _node_zones(program).items():
+    for zone, user in _node_zones(program, report).items():
         if mine and zone not in zones:
             found = f"in {', '.join(sorted(zones))} only"
             allowed = f"one in {zone} too, where {user} has nodes"
@@ -129,18 +131,36 @@ def _zone_of(program: Program, target: Resource) -> str | None:
     return subnets[0].at("availabilityZone").text() or None if subnets else None
 
 
-def _node_zones(program: Program) -> dict[str, str]:
-    """Zones that nodes are in -> what says so."""
+def _node_zones(program: Program, report: Report) -> dict[str, str]:
+    """Zones that nodes are in -> what says so; what can't be told of one pool or group is noted, and hides no other."""
     zones: dict[str, str] = {}
     for pool in program.of(NODE_POOL):
-        for zone in allowed_values(pool, ZONE) or ():
-            zones.setdefault(zone, pool.name)
+        with report.part():
+            for zone in _pool_zones(program, pool):
+                zones.setdefault(zone, pool.name)
     for group in program.of(NODE_GROUP):
-        for subnet in targets(program, group, "subnetIds", SUBNET):
-            zone = subnet.at("availabilityZone").text()
-            if zone:
+        with report.part():
+            for zone in _subnet_zones(targets(program, group, "subnetIds", SUBNET)):
                 zones.setdefault(zone, group.name)
     return zones
+
+
+def _pool_zones(program: Program, pool: Resource) -> list[str]:
+    """The zones that a pool names, or else those of its class's subnets."""
+    named = allowed_values(pool, ZONE)
+    if named is not None:
+        return named
+    node_class = class_of(program, pool)
+    if node_class is None:
+        return []
+    barred = {
+        value.text() for key, operator, values in requirements(pool) if (key, operator) == (ZONE, "NotIn") for value in values.elements()
+    }
+    return [zone for zone in _subnet_zones(selected(program, node_class, SUBNET)) if zone not in barred]
+
+
+def _subnet_zones(subnets: Sequence[Resource]) -> list[str]:
+    return [zone for subnet in subnets if (zone := subnet.at("availabilityZone").text())]
 
 
 def _nfs_open(program: Program, target: Resource, report: Report) -> None:
@@ -232,7 +252,7 @@ RULES = (
         name="mount-target-require-each-zone",
         title="An EFS file system has one mount target, open to NFS, in each zone that has nodes",
         check=_mount_targets,
-        types=frozenset({EFS, MOUNT_TARGET, SUBNET, NODE_POOL, NODE_GROUP, *GROUP_TYPES}),
+        types=frozenset({EFS, MOUNT_TARGET, SUBNET, NODE_POOL, NODE_CLASS, NODE_GROUP, *GROUP_TYPES}),
         why="pods in the zone without one can't resolve the file system; a closed one times out; a second in a zone is refused.",
         fix="make one mount target for each private subnet's zone, in a group with ingress of TCP 2049 from the nodes.",
         source="botocore 1.44.8 efs model, CreateMountTarget; kubernetes-sigs/aws-efs-csi-driver#489",

@@ -1,5 +1,6 @@
 """EFS: modes, encryption, access points, mount targets."""
 
+from dataclasses import replace
 from typing import Any
 
 from guardrails import tokens
@@ -70,6 +71,25 @@ def elsewhere(zone: str) -> Thing:
     return Thing(type=plain.type, name=plain.name, properties={**plain.properties, "subnetId": f"subnet-{zone}"}, sources=plain.sources)
 
 
+ANYWHERE = b.cpu_pool()
+
+
+def in_subnets(*zones: str, **spec: Any) -> Thing:
+    """The class of `ANYWHERE`, with the subnets of these zones or those that its terms select."""
+    properties = {"metadata": {"name": "cpu"}, "spec": {"subnetSelectorTerms": [{"id": UNKNOWN} for _ in zones], **spec}}
+    return Thing(type=tokens.NODE_CLASS, name="cpu-class", properties=properties, sources={"spec": [f"private-{zone}" for zone in zones]})
+
+
+def tagged(zone: str, **tags: str) -> Thing:
+    return replace(subnet(zone), properties={**subnet(zone).properties, "tags": tags})
+
+
+NOT_B = b.cpu_pool(
+    {"spec/template/spec/requirements": [{"key": "topology.kubernetes.io/zone", "operator": "NotIn", "values": ["us-east-1b"]}]}
+)
+PRIVATE = {"subnetSelectorTerms": [{"tags": {"tier": "private"}}]}
+
+
 CASES = (
     valid("EFS02", efs(performanceMode="generalPurpose")),
     invalid("EFS02", Thing(type=tokens.EFS, name="home", properties={"throughputMode": "elastic"}), says="encrypted is unset"),
@@ -119,6 +139,19 @@ CASES = (
     valid("EFS04", efs()),
     valid("EFS04", efs(availabilityZoneName=A), nfs(), subnet("a"), target("a"), pool(A, B)),
     valid("EFS04", efs(), nfs(securityGroups=[], cidrBlocks=["10.0.0.0/16"]), subnet("a"), target("a")),
+    valid("EFS04", *BOTH, ANYWHERE, in_subnets("a", "b")),
+    valid("EFS04", *ONE, ANYWHERE, in_subnets("a"), edge=True),
+    valid("EFS04", *ONE, ANYWHERE, in_subnets()),
+    valid("EFS04", *ONE, ANYWHERE),
+    valid("EFS04", *ONE, pool(A), replace(in_subnets("a", "b"), name="other")),
+    valid("EFS04", *ONE, NOT_B, in_subnets("a", "b")),
+    invalid("EFS04", *ONE, ANYWHERE, in_subnets("a", "b"), says="one in us-east-1b too, where cpu has nodes", edge=True),
+    invalid(
+        "EFS04",
+        *(efs(), nfs(), tagged("a", tier="private"), tagged("b", tier="private"), target("a")),
+        *(ANYWHERE, in_subnets(**PRIVATE)),
+        says="one in us-east-1b too, where cpu has nodes",
+    ),
     invalid("EFS04", *ONE, pool(A, B), says="one in us-east-1b too, where cpu has nodes"),
     invalid("EFS04", *ONE, GROUP, says="where group has nodes"),
     invalid("EFS04", *BOTH, target("a", "home-more"), says="in us-east-1a, where home-a is already"),
