@@ -183,7 +183,7 @@ def _unlimited_hours(resource: Resource, report: Report) -> None:
     # Without any, Karpenter limits every reason to 10 % of the nodes, always.
     if not is_training_pool(resource) or budgets.value is None:
         return
-    members = [member for member in budgets.elements() if _readable(member)]
+    members = [member for member in budgets.elements() if _readable(member) and not _lets_all_go(member)]
     for reason in _judged_reasons(resource, members):
         windows = [_window(member) for member in members if _limits_reason(member, reason)]
         if any(window is None for window in windows):
@@ -203,6 +203,11 @@ def _readable(budget: Node) -> bool:
     except CronError:
         return False
     return seconds(budget.at("duration").text()) is not None
+
+
+def _lets_all_go(budget: Node) -> bool:
+    """Whether it never limits anything; one with a schedule is a window in which somebody lets all nodes go on purpose."""
+    return budget.at("nodes").text() == "100%" and not budget.at("schedule").present
 
 
 def _judged_reasons(resource: Resource, budgets: list[Node]) -> list[str]:
