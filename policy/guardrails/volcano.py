@@ -75,15 +75,22 @@ def _gang_scheduler(job: Resource, report: Report) -> None:
 
 
 def _mpi_gang(job: Resource, report: Report) -> None:
-    least = job.at("spec", "runPolicy", "schedulingPolicy", "minAvailable")
-    if not least.present:
-        return
+    policy = job.at("spec", "runPolicy", "schedulingPolicy")
+    least = policy.at("minAvailable")
     workers = job.at("spec", "mpiReplicaSpecs", "Worker", "replicas").integer() or 0
     waits = job.at("spec", "launcherCreationPolicy").text() == "WaitForWorkersReady"
     needed = workers if waits else workers + 1
-    if least.integer() != needed:
-        reason = "the launcher is only made once the workers run" if waits else "the launcher counts too"
-        report.refuse(job, least, allowed=f"{needed} for {workers} workers, because {reason}")
+    reason = "the launcher is only made once the workers run" if waits else "the launcher counts too"
+    allowed = f"{needed} for {workers} workers, because {reason}"
+    if least.present and least.integer() != needed:
+        report.refuse(job, least, allowed=allowed)
+    elif not least.present and waits and (policy.present or _names_gang_scheduler(job)):
+        # Only an operator that is told to schedule gangs reads it, and that is not in the program.
+        report.advise(job, least, allowed=allowed, found=f"unset, so {workers + 1}")
+
+
+def _names_gang_scheduler(job: Resource) -> bool:
+    return any(template.spec.at("schedulerName").text() == _GANG_SCHEDULER for template in pod_templates(job))
 
 
 def _queues(program: Program, report: Report) -> None:

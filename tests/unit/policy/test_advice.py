@@ -22,12 +22,14 @@ ADVICE: Sequence[tuple[str, tuple[Thing, ...]]] = (
     ("EFA04", CLOSED_FABRIC),
     ("POD09", (pod_memory.trainer(pod_memory.KEPT),)),
     ("RAY04", (ray.ending(),)),
+    ("VOL01", (b.mpi_job({volcano.GANG: {"queue": "training"}}),)),
     ("VOL03", (volcano.policies(volcano.EVICTED, **{"spec/maxRetry": 2}),)),
 )
 REFUSED: Sequence[tuple[str, tuple[Thing, ...]]] = (
     ("EFA04", (*CLOSED_FABRIC, network.pod({"pool": "p5"}, efa=32))),
     ("POD09", (pod_memory.trainer(terminationGracePeriodSeconds=300),)),
     ("RAY04", (ray.ending({ray.TTL: 600}),)),
+    ("VOL01", (b.mpi_job({volcano.GANG: {"minAvailable": 5}}),)),
     ("VOL03", (volcano.policies(volcano.EVICTED, volcano.FAILED_ENDS),)),
 )
 

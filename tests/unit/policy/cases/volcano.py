@@ -8,6 +8,7 @@ from tests.unit.policy.analyzer import Thing
 from tests.unit.policy.case import invalid, valid
 
 POLICIES = "spec/policies"
+GANG = "spec/runPolicy/schedulingPolicy"
 RETRY = {"spec/maxRetry": 5}
 
 
@@ -44,6 +45,16 @@ CASES = (
     valid("VOL01", b.mpi_job({"spec/launcherCreationPolicy": "AtStartup", "spec/runPolicy/schedulingPolicy/minAvailable": 5})),
     valid("VOL01", b.mpi_job()),
     valid("VOL01", b.volcano_job({"spec/tasks/0/minAvailable": 4}), edge=True),
+    valid("VOL01", b.mpi_job({"spec/launcherCreationPolicy": "AtStartup", GANG: {"queue": "training"}})),
+    valid("VOL01", b.mpi_job({GANG: b.DELETE})),
+    valid("VOL01", b.mpi_job({GANG: b.DELETE, f"{b.WORKER}/template/spec/schedulerName": "default-scheduler"}), edge=True),
+    invalid("VOL01", b.mpi_job({GANG: {"queue": "training"}}), says="minAvailable is unset, so 5; allowed: 4 for 4 workers"),
+    invalid(
+        "VOL01",
+        b.mpi_job({GANG: b.DELETE, f"{b.WORKER}/template/spec/schedulerName": "volcano"}),
+        says="minAvailable is unset, so 5; allowed: 4 for 4 workers, because the launcher is only made once the workers run",
+        edge=True,
+    ),
     invalid("VOL01", b.volcano_job({"spec/tasks/0/minAvailable": 5}), says="tasks[0].minAvailable is 5", edge=True),
     invalid("VOL01", b.volcano_job({"spec/minAvailable": 5}), says="sum of all tasks' replicas", edge=True),
     invalid("VOL01", b.volcano_job({"spec/minAvailable": 3}), says="every rank is needed", edge=True),
