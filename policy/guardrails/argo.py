@@ -2,7 +2,7 @@
 
 import re
 
-from guardrails.chart import CHART_TYPES, chart_name
+from guardrails.chart import CHART_TYPES, chart_name, last_part
 from guardrails.facts import load
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
@@ -44,7 +44,7 @@ def _revision(resource: Resource, source: Node, report: Report) -> None:
 
 def _known_keys(resource: Resource, chart: Node, values: Node, report: Report) -> None:
     """Keys that a chart does not read are set without effect; those of a training platform's charts are known."""
-    known = load("charts")["topLevelValues"].get(chart.text().rstrip("/").rsplit("/", 1)[-1])
+    known = load("charts")["topLevelValues"].get(last_part(chart))
     for name, value in values.entries() if known else ():
         if name not in known and name != "global":
             report.refuse(

@@ -15,8 +15,7 @@ _OWN_ADDRESS = re.compile(
     r"localhost|127(?:\.[0-9]+){3}|0\.0\.0\.0|::1|\$\(?\{?(?:POD_IP|MY_POD_IP|HOSTNAME|POD_NAME)\}?\)?|\$\(hostname.*|`hostname.*", re.I
 )
 _OWN_FIELDS = frozenset({"status.podIP", "status.podIPs", "metadata.name", "status.hostIP"})
-_MASTER = ("--master-addr",)
-_RENDEZVOUS = ("--rdzv-endpoint",)
+_MEETING = ("--master-addr", "--main-process-ip", "--rdzv-endpoint")
 _SBATCH = re.compile(r"^#SBATCH\s+--?([a-z-]+)(?:[= ]([^\s#]+))?", re.M)
 _WORKERS = re.compile(r"resources_per_worker\s*=\s*\{[^}]{0,200}['\"]GPU['\"]\s*:\s*([0-9]+(?:\.[0-9]+)?)")
 _COMPILE = "neuron_parallel_compile"
@@ -91,10 +90,10 @@ def _many(template: PodTemplate, container: Node) -> bool:
 
 def _own_option(resource: Resource, container: Node, call: command.Invocation, report: Report) -> None:
     place, allowed = command.place(container), "the address of rank 0's pod, such as job-0.service"
-    for names in (_MASTER, _RENDEZVOUS):
-        value = call.option(*names)
+    for name in _MEETING:
+        value = call.option(name)
         if value and _OWN_ADDRESS.fullmatch(re.sub(r":[0-9]+$", "", value)):
-            report.refuse(resource, place, allowed=f"{names[0]} with {allowed}", found=f"{names[0]} {value}")
+            report.refuse(resource, place, allowed=f"{name} with {allowed}", found=f"{name} {value}")
     if call.flag("--standalone"):
         report.refuse(resource, place, allowed=f"--rdzv-endpoint with {allowed}", found="--standalone")
 
@@ -117,13 +116,13 @@ def _process_counts(resource: Resource, report: Report) -> None:
         for container in template.containers():
             with report.part():
                 for call in _calls(container):
-                    _processes(resource, template, container, call, report)
+                    _processes(resource, container, call, report)
 
 
-def _processes(resource: Resource, template: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:
+def _processes(resource: Resource, container: Node, call: command.Invocation, report: Report) -> None:
     place = command.place(container)
     devices = container.at("resources", "limits", GPU).integer() or 0
-    each = call.number("--nproc-per-node", "--nproc_per_node", "--num-gpus", "--num_gpus")
+    each = call.number("--nproc-per-node", "--num-gpus")
     if devices and each and each > devices:
         report.refuse(resource, place, allowed=f"at most {devices} processes, the container's GPUs", found=f"{each} processes per node")
     nodes = call.number("--nnodes")
@@ -194,9 +193,10 @@ def _cores(resource: Resource, template: PodTemplate, container: Node, report: R
     family = template.instance_type().split(".")[0]
     per_device = load("neuron")["coresPerDevice"].get(family)
     devices, cores = (container.at("resources", "limits", name) for name in (NEURON, NEURON_CORE))
-    if per_device is None or not devices.integer():
+    count = devices.integer()
+    if per_device is None or not count:
         return
-    most = (devices.integer() or 0) * per_device
+    most = count * per_device
     if cores.integer() and cores.integer() != most:
         report.refuse(resource, cores, allowed=f"{most}: {devices.text()} devices x {per_device} cores on {family}")
     for call in _calls(container):

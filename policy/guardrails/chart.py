@@ -34,7 +34,12 @@ class Chart:
 
 def chart_name(resource: Resource) -> str:
     """Last part of the name or address of the chart that a resource of `CHART_TYPES` installs, without an archive's version."""
-    return re.sub(r"-v?[0-9][^/]*\.tgz$", "", resource.at("chart").text().rstrip("/").rpartition("/")[2])
+    return last_part(resource.at("chart"))
+
+
+def last_part(chart: Node) -> str:
+    """Last part of a chart's name or address, without an archive's version."""
+    return re.sub(r"-v?[0-9][^/]*\.tgz$", "", chart.text().rstrip("/").rpartition("/")[2])
 
 
 def charts(program: Program, *names: str) -> Iterator[Chart]:

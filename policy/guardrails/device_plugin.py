@@ -17,7 +17,7 @@ _NEURON = "aws.amazon.com/neuron"
 
 
 _PLUGINS = {
-    GPU: re.compile(r"nvidia-device-plugin|k8s-device-plugin|gpu-operator"),
+    GPU: re.compile(r"nvidia-device-plugin|(?<!efa-)k8s-device-plugin|gpu-operator"),
     EFA: re.compile(r"efa-k8s-device-plugin"),
     _NEURON: re.compile(r"neuron-device-plugin|neuron-helm-chart"),
 }
@@ -116,7 +116,7 @@ def _offered(pool: Resource) -> set[str]:
 
 def _pinned(chart: Chart, report: Report) -> None:
     release = chart.version
-    if not release.present or _MOVING.search(release.text()) or not re.search(r"[0-9]", release.text()):
+    if not re.search(r"[0-9]", release.text()):
         report.refuse(chart.resource, release, allowed="a pinned version of the chart")
 
 

@@ -32,6 +32,11 @@ def release(chart: str, values: dict[str, Any]) -> Thing:
 
 
 CASES = (
+    invalid("ARG01", application({REVISION: "refs/heads/release-1"}), says="refs/heads/release-1 (a branch)"),
+    invalid("ARG01", application({"project": b.DELETE}), says="project is unset"),
+    invalid("ARG01", release("oci://registry.example/slurm/", {"efa": {"enabled": True}}), says="values.efa is set"),
+    invalid("ARG01", release("charts/slurm-1.2.1.tgz", {"efa": {"enabled": True}}), says="values.efa is set"),
+    valid("ARG01", application({SYNC: {"automated": {"prune": True}, "syncOptions": ["Prune=false"]}})),
     valid("ARG01", application()),
     valid("ARG01", application({REVISION: "v1.2.1"})),
     valid("ARG01", application({REVISION: SHA})),

@@ -73,7 +73,17 @@ def neuron(family: str, devices: int, cores: int | None = None, *words: str, pod
     return job({**where, "spec/parallelism": pods, "spec/completions": pods})
 
 
+ONE_POD = {"spec/parallelism": 1, "spec/completions": 1}
+LOCALHOST = [{"name": "MASTER_ADDR", "value": "localhost"}]
+
+
+def ranked(address: str) -> dict[str, Any]:
+    """Rank and address in torchrun's own variables."""
+    return {ENV: [{"name": "PET_NODE_RANK", **field("metadata.annotations['rank']")}, {"name": address, "value": "pretrain-0.ranks"}]}
+
+
 CASES = (
+    invalid("JOB01", job({LIMITS: {}, "spec/completionMode": b.DELETE}), says="completionMode is unset"),
     valid("JOB01", job()),
     valid("JOB01", job({"spec/backoffLimit": b.DELETE, "spec/backoffLimitPerIndex": 2})),
     valid("JOB01", job({LIMITS: {}, COMMAND: ["python3", "preprocess.py"], "spec/completionMode": b.DELETE})),
@@ -86,6 +96,16 @@ CASES = (
     invalid("JOB01", job({f"{POD}/subdomain": b.DELETE}), says="the name of a headless Service"),
     invalid("JOB01", job({f"{POD}/restartPolicy": b.DELETE}), says="restartPolicy is unset; allowed: Never or OnFailure"),
     invalid("JOB01", job({"spec/backoffLimit": b.DELETE}), says="unset, so 6"),
+    # A Job for each node.
+    invalid("JOB02", job({**ONE_POD, COMMAND: ["torchrun", "--nnodes=4", "x"], ENV: LOCALHOST}), says="env[0].value is localhost"),
+    invalid("JOB02", job({**ONE_POD, COMMAND: ["torchrun", "--nnodes=4", "--master-addr=localhost", "x"]}), says="--master-addr localhost"),
+    invalid(
+        "JOB02",
+        job({**ONE_POD, COMMAND: ["accelerate", "launch", "--num_machines=4", "--main_process_ip=localhost", "x"]}),
+        says="--main-process-ip localhost",
+    ),
+    valid("JOB02", job({**ONE_POD, COMMAND: ["python3", "x"], ENV: [{"name": "MASTER_ADDR", "value": "localhost"}]}), edge=True),
+    valid("JOB02", job({ENV: [{"name": "TRACKER_HOST", "value": "localhost"}]})),
     valid("JOB02", job()),
     valid("JOB02", master(value="pretrain-0.ranks")),
     valid("JOB02", torchrun("--nnodes=4", "--rdzv-endpoint=10.0.3.7:29500")),
@@ -98,6 +118,16 @@ CASES = (
     invalid("JOB02", torchrun("--nnodes=4", "--rdzv_endpoint", "127.0.0.1:29500"), says="--rdzv-endpoint 127.0.0.1:29500"),
     invalid("JOB02", torchrun("--nnodes=4", "--master_addr=$(hostname)"), says="--master-addr $(hostname)"),
     invalid("JOB02", job({COMMAND: ["bash", "-c", "torchrun --nnodes 4 --master-addr $POD_IP train.py"]}), says="--master-addr $POD_IP"),
+    invalid("JOB03", torchrun("--nnodes=4", **{ENV: LOCALHOST}), says="--nnodes 4 alone"),
+    invalid("JOB03", torchrun("--nnodes=2", "--rdzv-endpoint=a:1"), says="is --nnodes 2; allowed: --nnodes 4", edge=True),
+    invalid("JOB03", torchrun("--nnodes=2", **{"spec/parallelism": 2}), says="--nnodes 2 alone", edge=True),
+    invalid("JOB03", job({COMMAND: ["deepspeed", "--num_gpus=16", "train.py"]}), says="16 processes per node"),
+    valid("JOB03", torchrun("--nnodes=4", **ranked("PET_MASTER_ADDR"))),
+    valid("JOB03", torchrun("--nnodes=4", **ranked("MASTER_ADDR"))),
+    valid("JOB03", torchrun("--nnodes=4", **{ENV: [{"name": "PET_RDZV_ENDPOINT", "value": "a:1"}]})),
+    valid("JOB03", Thing(type=tokens.POD, name="rank", properties={"spec": job().properties["spec"]["template"]["spec"]})),
+    valid("JOB03", torchrun("--nnodes=1", "--nproc-per-node=8")),
+    valid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=8", "--rdzv-endpoint=a:1", **{LIMITS: {}})),
     valid("JOB03", job()),
     valid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=gpu", "--rdzv-endpoint=a:1")),
     valid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=8", "--node-rank=$(RANK)", "--master-addr=a.b")),
@@ -112,6 +142,8 @@ CASES = (
     invalid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=8"), says="--nnodes 4 alone"),
     invalid("JOB03", torchrun("--nnodes=4", "--node-rank=0"), says="--rdzv-endpoint (or --node-rank and --master-addr)"),
     invalid("JOB03", b.volcano_job(), says="containers[0].command is --nnodes 4 alone"),
+    invalid("JOB04", neuron("trn1.32xlarge", 16, None, "neuron_parallel_compile", "torchrun", "x", pods=2), says="in 2 pods", edge=True),
+    valid("JOB04", neuron("trn9.48xlarge", 16, 16)),
     valid("JOB04", neuron("trn1.32xlarge", 16, 32)),
     valid("JOB04", neuron("trn2.48xlarge", 16, 128)),
     valid("JOB04", neuron("trn1.32xlarge", 16, None, "torchrun", "--nproc-per-node=32", "x")),

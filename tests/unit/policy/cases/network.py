@@ -248,8 +248,43 @@ EFA_IMAGE = "registry.example/eks/aws-efa-k8s-device-plugin:v0.5.20"
 NVIDIA_IMAGE = "nvcr.io/nvidia/k8s-device-plugin:v0.20.0"
 INFINIBAND = "/dev/infiniband"
 NO_EFA = b.node_pool({TYPES: ["g5.xlarge"], "spec/template/metadata/labels": {"pool": "small"}})
+NO_EFA_EITHER = b.node_pool({TYPES: ["g5.2xlarge"], "spec/template/metadata/labels": {"pool": "small"}}, name="more")
+TAINTS = "spec/template/spec/taints"
+NO_GPU = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
+NO_NEURON = {"key": "aws.amazon.com/neuron", "effect": "NoSchedule"}
+NEURON_IMAGE = "public.ecr.aws/neuron/neuron-device-plugin:2.24.23.0"
+MAIN = "spec/containers/0"
 
 PLUGINS = (
+    invalid("EFA07", NO_EFA, NO_EFA_EITHER, pod({"pool": "small"}, efa=1), says="no type of p5, more has EFA"),
+    invalid(
+        "EFA07",
+        b.node_pool({TAINTS: [NO_GPU, {"key": "team", "effect": "NoSchedule"}]}),
+        daemon(NVIDIA_IMAGE, tolerations=()),
+        says="nvidia.com/gpu, the taint of p5",
+    ),
+    invalid(
+        "EFA07",
+        b.node_pool({TYPES: ["trn1.32xlarge"], TAINTS: [NO_NEURON]}),
+        daemon(NEURON_IMAGE, tolerations=()),
+        says="aws.amazon.com/neuron, the taint",
+    ),
+    invalid(
+        "EFA07",
+        b.node_pool({TYPES: ["inf2.48xlarge"], TAINTS: [NO_NEURON]}),
+        daemon(NEURON_IMAGE, tolerations=()),
+        says="aws.amazon.com/neuron, the taint",
+    ),
+    invalid("EFA07", b.node_pool(), daemon(EFA_IMAGE, INFINIBAND), pod(gpu=8), says="asking for nvidia.com/gpu, which nothing offers"),
+    valid(
+        "EFA07",
+        b.node_pool({TYPES: ["p9.48xlarge"]}),
+        pod({"node.kubernetes.io/instance-type": "p9.48xlarge"}, efa=1),
+        daemon(EFA_IMAGE, INFINIBAND),
+    ),
+    valid("EFA07", NO_EFA, daemon(EFA_IMAGE, INFINIBAND, tolerations=())),
+    valid("EFA07", b.node_pool(), daemon("k8s-device-plugin:v0.20.0")),
+    valid("EFA07", b.node_pool(), daemon(NVIDIA_IMAGE), pod(gpu=8)),
     valid("EFA07", b.node_pool(), daemon(EFA_IMAGE, INFINIBAND), daemon(NVIDIA_IMAGE)),
     valid("EFA07", pod(gpu=8, efa=32)),
     valid("EFA07", b.node_pool(), pod(gpu=8), chart("nvidia-device-plugin", "0.20.0")),
@@ -284,6 +319,12 @@ HOST = {"spec/hostNetwork": True}
 SOCKETS = "NCCL_SOCKET_IFNAME"
 
 ENVIRONMENT = (
+    invalid(
+        "ENV01",
+        pod(spec={f"{MAIN}/env": [{"name": "NCCL_ALGO", "valueFrom": {"configMapKeyRef": {"name": "nccl", "key": "algo"}}}]}),
+        says="env[0] is NCCL_ALGO=",
+    ),
+    invalid("ENV01", pod(spec={f"{MAIN}/args": ["NCCL_PROTO=Simple python train.py"]}), says="args[0] is NCCL_PROTO=Simple"),
     valid("ENV01", pod(env={"NCCL_DEBUG": "WARN"})),
     valid("ENV01", pod(env={"FI_PROVIDER": "efa", "FI_EFA_USE_HUGE_PAGE": "0"}, efa=32)),
     valid("ENV01", scripted("python", "train.py", "--set", "model.layers=8")),
@@ -296,6 +337,13 @@ ENVIRONMENT = (
     invalid("ENV01", scripted("mpirun", "-np", "8", "-x", "FI_EFA_USE_DEVICE_RDMA=1", "python"), says="FI_EFA_USE_DEVICE_RDMA=1"),
     invalid("ENV01", config_map("#!/bin/sh\nexport RDMAV_HUGEPAGES_SAFE=1\n"), says='data["run.sh"]'),
     invalid("ENV01", pod(env={"NCCL_BUFFSIZE": ""}), says="NCCL_BUFFSIZE=;", edge=True),
+    invalid("ENV02", pod(env={"NCCL_DEBUG": "WARN", SOCKETS: "ens5"}), says="NCCL_SOCKET_IFNAME=ens5"),
+    invalid("ENV02", pod(env={SOCKETS: "^pod-id-link0"}, spec={f"{MAIN}/command": ["sh", "-c", f"{SOCKETS}=ens5 python x"]}), says="=ens5"),
+    invalid("ENV02", pod(env={SOCKETS: "ens5"}, spec={f"{MAIN}/command": ["sh", "-c", f"{SOCKETS}=ens6 python x"]}), says="=ens6"),
+    valid("ENV02", pod(env={"NVIDIA_VISIBLE_DEVICES": "none", "NCCL_DEBUG_SUBSYS": "all"})),
+    valid("ENV02", pod(env={SOCKETS: "^=pod-id-link0"}), edge=True),
+    valid("ENV02", pod(env={SOCKETS: "eth0,eth1"})),
+    valid("ENV02", pod(env={SOCKETS: "=eth0"})),
     valid("ENV02", pod(env={"NCCL_DEBUG": "WARN"})),
     valid("ENV02", pod(env={SOCKETS: "eth0"})),
     valid("ENV02", pod(env={SOCKETS: "^lo,docker,veth,pod-id-link0"}), edge=True),
@@ -450,6 +498,14 @@ RESERVING = Thing(
 
 BOUGHT = Thing(type=tokens.CAPACITY_BLOCK, name="kept", properties={"instanceType": "p5.48xlarge", "instanceCount": 4})
 
+RESERVING_BOTH = Thing(type=RESERVING.type, name=RESERVING.name, properties=RESERVING.properties, sources={"spec": ["kept", "later"]})
+
+
+def until(name: str, moment: str | None) -> Thing:
+    """A reservation that ends at a moment, or when somebody ends it."""
+    return Thing(type=tokens.CAPACITY_RESERVATION, name=name, properties={"instanceCount": 4, **({"endDate": moment} if moment else {})})
+
+
 CAPACITY = (
     valid("CR01", block(), buyers()),
     valid("CR01", template([], "p5.48xlarge"), node_group(3, capacityType="ON_DEMAND")),
@@ -481,6 +537,12 @@ CAPACITY = (
     valid("CR01", block(OF_KEPT), BOUGHT, buyers(scalingConfig={"maxSize": 4}), edge=True),
     invalid("CR01", buyers(launchTemplate=None), says="launchTemplate is unset; allowed: one that names the reservation"),
     invalid("CR01", block(OF_KEPT), BOUGHT, buyers(scalingConfig={"maxSize": 8}), says="at most 4, the instances of kept"),
+    invalid(
+        "CR02",
+        reserving([{"id": "cr-1", "tags": {"a": "b"}, "ownerID": "123456789012"}]),
+        b.node_pool(),
+        says="id beside tags, ownerID",
+    ),
     valid("CR02", reserving([{"id": "cr-1"}]), b.node_pool()),
     valid("CR02", b.node_class(), b.node_pool({KINDS: ["on-demand"]})),
     valid("CR02", reserving([{"tags": {"team": "ml"}}]), b.node_pool({KINDS: ["reserved"]}), edge=True),
@@ -493,6 +555,27 @@ CAPACITY = (
     invalid("CR02", reserving([]), b.node_pool(), says="is empty; allowed: the reservations of pool p5", edge=True),
     invalid("CR02", reserving([{"id": "cr-1", "tags": {"a": "b"}}]), b.node_pool(), says="id beside tags"),
     invalid("CR02", reserving([{"ownerID": "123456789012"}]), b.node_pool(), says="an id, tags or instanceMatchCriteria"),
+    # The first of two to end counts; a time without a zone is UTC; 17:00 in +05:00 is noon.
+    invalid(
+        "CR03",
+        BLOCK_POOL,
+        RESERVING_BOTH,
+        until("kept", "2026-12-01T12:00:00"),
+        until("later", "2026-12-02T12:00:00Z"),
+        job(30 * 3600),
+        says="at most 84000",
+    ),
+    invalid("CR03", BLOCK_POOL, RESERVING, until("kept", "2026-12-01T17:00:00+05:00"), job(26 * 3600), says="at most 84000"),
+    invalid(
+        "CR03",
+        BLOCK_POOL,
+        RESERVING,
+        Thing(type=tokens.CAPACITY_BLOCK, name="kept", properties={"endDate": "2026-12-01T12:00:00Z"}),
+        job(26 * 3600),
+        says="at most 84000",
+    ),
+    valid("CR03", BLOCK_POOL, RESERVING_BOTH, until("kept", None), until("later", "2026-12-02T12:00:00Z"), job(30 * 3600)),
+    valid("CR03", BLOCK_POOL, RESERVING, ending(24), job(84000), edge=True),
     valid("CR03", BLOCK_POOL, job(72000)),
     valid("CR03", b.node_pool(), job()),
     valid("CR03", BLOCK_POOL, job(selector={"pool": "cpu"})),
