@@ -127,7 +127,7 @@ def _end_of(program: Program, pool: Resource) -> datetime.datetime | None:
 
 def _moment(text: str) -> datetime.datetime | None:
     try:
-        moment = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+        moment = datetime.datetime.fromisoformat(text)
     except ValueError:
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)

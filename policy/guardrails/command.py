@@ -75,7 +75,7 @@ def invocations(container_words: Sequence[str], launchers: frozenset[str]) -> It
     for index, word in enumerate(container_words):
         if base(word) in launchers:
             rest = container_words[index + 1 :]
-            stop = next((position for position, other in enumerate(rest) if other in ends), len(rest))
+            stop = next((position for position, other in enumerate(rest) if other in ends), None)
             yield Invocation(base(word), rest[:stop])
 
 

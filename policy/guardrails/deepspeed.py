@@ -34,15 +34,14 @@ def _replicas(config: Resource, program: Program, report: Report) -> int | None:
 
 def _identity(config: Resource, replicas: int | None, report: Report) -> None:
     numbers = {name: config.at(name) for name in (_GLOBAL, _MICRO, _STEPS)}
-    total, micro = (numbers[name].integer() for name in (_GLOBAL, _MICRO))
-    steps = numbers[_STEPS].integer() if numbers[_STEPS].present else (1 if total is None or micro is None else None)
+    total, micro, steps = (numbers[name].integer() for name in (_GLOBAL, _MICRO, _STEPS))
     if total is None or total < 1:
         return
     if micro and steps and replicas:
         if total != micro * steps * replicas:
             allowed = f"{micro * steps * replicas} = {micro} x {steps} x {replicas} (micro-batch x accumulation x data-parallel replicas)"
             report.refuse(config, numbers[_GLOBAL], allowed=allowed)
-    elif (each := (micro or 1) * (steps or 1) * (replicas or 1)) and total % each:
+    elif total % (each := (micro or 1) * (steps or 1) * (replicas or 1)):
         report.refuse(config, numbers[_GLOBAL], allowed=f"a multiple of {each}, {_factors(micro, steps, replicas)}")
 
 

@@ -54,7 +54,7 @@ def _forced(resource: Resource, report: Report) -> None:
     if resource.type == CONFIG_MAP:
         for _, text in resource.at("data").entries():
             with report.part():
-                for variable in assigned(text) if isinstance(text.value, str) else ():
+                for variable in assigned(text):
                     _judge(resource, variable, report)
         return
     for template in pod_templates(resource):

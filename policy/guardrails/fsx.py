@@ -76,7 +76,7 @@ def fabric(shape: Shape, report: Report) -> None:
         report.refuse(shape.resource, groups, allowed="a group that is open to itself for all protocols, because efaEnabled is true")
     step = load("lustre")["efaStep"].get(shape.at("perUnitStorageThroughput").text())
     size = shape.at("storageCapacity").integer()
-    if step and size and size % step and shape.storage != TIERING:
+    if step and size and size % step:
         # The guide states the steps where it speaks of growing; at creation they are likely, not certain.
         report.advise(shape.resource, shape.at("storageCapacity"), allowed=f"a multiple of {step} GiB with EFA at this throughput")
 

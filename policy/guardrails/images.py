@@ -31,8 +31,7 @@ def _images(resource: Resource, report: Report) -> None:
 def _image(resource: Resource, node: Node, report: Report, *, trains: bool) -> None:
     image = node.text()
     name, _, digest = image.partition("@")
-    last = name.rsplit("/", 1)[-1]
-    tag = last.partition(":")[2]
+    tag = name.rpartition("/")[2].partition(":")[2]
     if not image or digest:
         return
     if not tag:
@@ -64,8 +63,7 @@ def _chart(resource: Resource, report: Report) -> None:
 
 def _setting(resource: Resource, name: str, value: Node, report: Report) -> None:
     text = value.text()
-    image = text.partition("@")[0].rsplit("/", 1)[-1]
-    tag = text if name == "tag" else image.partition(":")[2]
+    tag = text if name == "tag" else text.rpartition("/")[2].partition(":")[2]
     if "@" not in text and _is_moving(tag):
         report.refuse(resource, value, allowed=_PINNED)
 

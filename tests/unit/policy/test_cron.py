@@ -54,6 +54,7 @@ def test_open_minutes_are_those_of_the_simulation(windows) -> None:
         ([("0 6 * * *", 20 * 60), ("0 2 * * *", 4 * 60)], ""),
         ([("0 9 * * mon-fri", 24 * 60)], "Sat 09:00-Mon 09:00 UTC"),
         ([("0 0 * * sun", 24 * 60)], "Mon 00:00-Sun 00:00 UTC"),
+        ([("0 0 * * mon,tue,thu,sat,sun", 24 * 60)], "Wed 00:00-Thu 00:00, Fri 00:00-Sat 00:00 UTC"),
         ([("0 0 1 * *", 24 * 60)], "every hour of the week"),
         ([("0 0 1 * *", 31 * 24 * 60)], ""),
         ([("0 0 1 jan *", 367 * 24 * 60)], ""),

@@ -60,6 +60,11 @@ def volume(changes: dict[str, Any] | None = None, sources: dict[str, list[str]] 
 
 
 CSI = "spec/csi"
+OTHER_VOLUME = Thing(
+    type=tokens.PERSISTENT_VOLUME,
+    name="home-volume",
+    properties=volume({"metadata/name": "home", CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1::fsap-1"}}).properties,
+)
 MOUNT = "spec/csi/volumeAttributes/mountname"
 FILES = b.lustre(deploymentType="PERSISTENT_2", perUnitStorageThroughput=250, storageCapacity=1200)
 FROM_FILES = {"spec": ["scratch"]}
@@ -100,6 +105,11 @@ def scratch_pod() -> Thing:
 
 CASES = (
     valid("CSI02", efs()),
+    valid(
+        "CSI03", named(lustre(deploymentType="SCRATCH_2"), metadata={"name": UNKNOWN}), claim("1Gi", {"spec/storageClassName": b.DELETE})
+    ),
+    valid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("plenty")),
+    valid("CSI03", lustre(deploymentType="SCRATCH_9"), claim("100Gi")),
     valid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("9600Gi")),
     valid("CSI01", lustre(deploymentType="PERSISTENT_1", perUnitStorageThroughput="100")),
     valid("CSI01", lustre(deploymentType="SCRATCH_1")),
@@ -142,6 +152,12 @@ CASES = (
         claim("1800Gi"),
         says="makes 6000 GiB",
     ),
+    invalid("CSI04", OTHER_VOLUME, volume(), claim("1Gi", {"spec/volumeName": "data"}), says="data-claim: spec.storageClassName is shared"),
+    invalid(
+        "CSI04", volume(), claim("1Gi", {"spec/volumeName": UNKNOWN}, {"spec": ["data-volume"]}), says="data-claim: spec.storageClassName"
+    ),
+    valid("CSI04", named(EBS, mountOptions=["noatime"]), volume({"spec/mountOptions": b.DELETE})),
+    valid("CSI04", lustre(deploymentType="SCRATCH_2"), volume({"spec/mountOptions": b.DELETE})),
     valid("CSI04", volume()),
     valid("CSI04", FILES, volume(OUTPUTS, FROM_FILES), claim("1Gi", STATIC)),
     valid("CSI04", b.lustre(deploymentType="SCRATCH_1"), volume({MOUNT: "fsx"}, FROM_FILES), edge=True),
@@ -160,6 +176,8 @@ CASES = (
     invalid("CSI04", volume(), claim("1Gi", {"spec/volumeName": "data", "spec/storageClassName": b.DELETE}), says="the default class"),
     invalid("CSI04", volume(), claim("1Gi", {"spec/volumeName": "data"}), says="data-claim: spec.storageClassName is shared"),
     invalid("CSI04", volume(), claim("1Gi", {**STATIC, "spec/accessModes": ["ReadWriteOnce"]}), says="data-claim: spec.accessModes"),
+    invalid("CSI05", efs(gid="-1"), says="gid is -1;", edge=True),
+    valid("CSI05", efs(gidRangeStart="1", gidRangeEnd="10"), edge=True),
     valid("CSI05", efs()),
     valid("CSI05", efs(gidRangeStart="1000", gidRangeEnd="1001"), edge=True),
     valid("CSI05", efs(directoryPerms="0750", uid="0", gid="0"), edge=True),

@@ -50,6 +50,11 @@ def offload(stage: int, name: str, **settings: Any) -> Thing:
 
 
 CASES = (
+    invalid("DSP01", mounted(**{TOTAL: 97, MICRO: None}), job(), says="a multiple of 32, 32 (replicas)", edge=True),
+    invalid("DSP01", mounted(**{TOTAL: 1, STEPS: 1}), job(), says="train_batch_size is 1; allowed: 32 = 1 x 1 x 32", edge=True),
+    valid("DSP01", mounted(**{TOTAL: 96, MICRO: None}), job(), edge=True),
+    valid("DSP01", mounted(**{TOTAL: 65}), job(**{f"{b.WORKER}/replicas": 0})),
+    valid("DSP01", mounted(**{TOTAL: 65}), b.mpi_job()),
     valid("DSP01", ds(**{TOTAL: 64, STEPS: 32})),
     valid("DSP01", mounted(**{TOTAL: 1024, STEPS: 32}), job()),
     valid("DSP01", mounted(**{TOTAL: 64, STEPS: 32, "tensor_parallel": {"autotp_size": 16}}), job()),

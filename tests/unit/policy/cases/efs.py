@@ -59,6 +59,15 @@ GROUP = Thing(
 BARE = Thing(type=tokens.SECURITY_GROUP, name="nfs", properties={"description": "NFS"})
 
 
+MORE = Thing(type=tokens.SECURITY_GROUP, name="more", properties={"description": "NFS too"})
+
+
+def both_groups(zone: str) -> Thing:
+    plain = target(zone, groups=(UNKNOWN, UNKNOWN))
+    sources = {**plain.sources, "securityGroups": ["nfs", "more"]}
+    return Thing(type=plain.type, name=plain.name, properties=plain.properties, sources=sources)
+
+
 def into(**peer: Any) -> Thing:
     """A rule of its own that opens NFS of the group to a peer."""
     properties = {"securityGroupId": UNKNOWN, "ipProtocol": "tcp", "fromPort": 2049, "toPort": 2049, **peer}
@@ -132,6 +141,12 @@ CASES = (
     invalid("EFS03", point({f"{CREATION}/permissions": "75"}), says="octal digits", edge=True),
     invalid("EFS03", point({f"{CREATION}/ownerUid": b.DELETE}), says="ownerUid is unset"),
     invalid("EFS03", point({f"{CREATION}/ownerGid": -1}), says="ownerGid is -1", edge=True),
+    invalid("EFS04", efs(), nfs(toPort=None), subnet("a"), target("a"), says="lets nobody in"),
+    invalid("EFS04", efs(), nfs(fromPort=None, toPort=None), subnet("a"), target("a"), says="lets nobody in"),
+    invalid("EFS04", *BOTH, pool(A, B, "us-east-1c"), says="in us-east-1a, us-east-1b only"),
+    invalid("EFS04", efs(), BARE, MORE, subnet("a"), both_groups("a"), says="nfs, more, which lets nobody in"),
+    valid("EFS04", efs(), nfs(securityGroups=[], prefixListIds=["pl-0123456789abcdef0"]), subnet("a"), target("a")),
+    valid("EFS04", efs(), nfs(securityGroups=[], ipv6CidrBlocks=["fd00::/8"]), subnet("a"), target("a")),
     valid("EFS04", *BOTH, pool(A, B)),
     valid("EFS04", *ONE, pool(A), edge=True),
     valid("EFS04", *BOTH, GROUP),

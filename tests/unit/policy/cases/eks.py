@@ -105,6 +105,12 @@ CASES = (
     invalid("EKS01", cluster({MODE: "BOTH"}), says="authenticationMode is BOTH"),
     invalid("EKS01", cluster({CREATOR: True}), says="bootstrapClusterCreatorAdminPermissions is true"),
     invalid("EKS01", cluster({CREATOR: b.DELETE}), says="unset (EKS takes true)", edge=True),
+    invalid(
+        "EKS02",
+        cluster(),
+        b.node_class({"spec/role": b.DELETE, "spec/instanceProfile": "nodes"}),
+        says="spec.instanceProfile is a role without an entry",
+    ),
     valid("EKS02", cluster(), entry(), EFA_CLASS),
     valid("EKS02", entry("STANDARD", kubernetesGroups=["viewers"]), policy()),
     valid("EKS02", policy(scope={"type": "namespace", "namespaces": ["jobs"]}), entry(None)),

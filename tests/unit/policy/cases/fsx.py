@@ -110,6 +110,7 @@ SHAPES = (
         valid("FSX05", fabric(throughput, capacity), edge=True)
         for throughput, capacity in ((125, 38400), (250, 19200), (500, 9600), (1000, 4800), (1000, 9600))
     ),
+    invalid("FSX05", fabric(1000, 2400), says="storageCapacity is 2400; allowed: a multiple of 4800 GiB with EFA"),
     valid("FSX05", p2(efaEnabled=False)),
     valid("FSX05", tiering(efaEnabled=True, securityGroupIds=["sg-0123456789abcdef0"])),
     invalid("FSX05", p1(efaEnabled=True, securityGroupIds=["sg-0123456789abcdef0"]), says="only with PERSISTENT_2"),
@@ -390,6 +391,7 @@ OLDER = (older("ingress", self=True), older("egress", cidrBlocks=["10.0.0.0/16"]
 EVERY = tuple(separate(way, first, last) for way in ("ingress", "egress") for first, last in ((988, 988), (1018, 1023)))
 
 NETWORK = (
+    valid("FSX10", subnet("us-east-1a"), placed(), b.node_pool(), b.node_pool({ZONES: ["us-east-1b"]}, name="p5-b")),
     valid("FSX10", subnet("us-east-1a"), placed(), b.node_pool()),
     valid("FSX10", subnet("us-east-1b"), placed(), b.node_pool({ZONES: ["us-east-1a", "us-east-1b"]}), edge=True),
     valid("FSX10", subnet("us-east-1b"), placed(), b.cpu_pool()),

@@ -27,6 +27,11 @@ def release(values: dict[str, Any] | None = None, **properties: Any) -> Thing:
 
 
 CASES = (
+    invalid("POD03", image("registry.example/trainer:cuda13-latest"), says="trainer:cuda13-latest; allowed"),
+    invalid("POD03", release({"image": "registry.example:5000/volcano:latest"}), says="volcano:latest; allowed"),
+    valid("POD03", release({"sidecars": [{"image": "registry.example/edge"}]})),
+    valid("POD03", release({"image": f"registry.example/volcano:latest{DIGEST}"})),
+    valid("POD03", trainer(f"registry.example/trainer:1.4.2{DIGEST}")),
     valid("POD03", image(f"registry.example/trainer{DIGEST}")),
     valid("POD03", image(f"registry.example:5000/team/trainer:1.4.2{DIGEST}")),
     valid("POD03", image("registry.example/trainer:9f2c4d1")),
