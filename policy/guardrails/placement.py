@@ -31,7 +31,7 @@ def _strategy(resource: Resource, report: Report) -> None:
         if level.present and level.text() != "rack":
             report.refuse(resource, level, allowed="rack: host is for groups on Outposts")
         elif level.present and strategy.text() != "spread":
-            report.refuse(resource, level, allowed=f"unset, because strategy is {strategy.text()}")
+            report.refuse(resource, level, allowed=f"unset, because strategy is {strategy.text() or 'unset'}")
 
 
 def _members(program: Program, report: Report) -> None:
@@ -51,7 +51,7 @@ def _names(program: Program, user: Resource, key: str, place: Node, group: Resou
     """Whether a selector names the group: by where its values come from, or by a literal name."""
     if not place.present:
         return False
-    if any(each is group for each in targets(program, user, key, PLACEMENT_GROUP, place=Node([], key))):
+    if any(each is group for each in targets(program, user, key, PLACEMENT_GROUP)):
         return True
     own = [group.at(name).raw for name in ("name", "id", "placementGroupId") if group.at(name).present]
     literal = [place.at(name).value for name in ("name", "groupName", "id", "groupId") if place.at(name).present]
@@ -138,7 +138,7 @@ def _template_reservation(program: Program, template: Resource, report: Report) 
 
 
 def _same_group(program: Program, user: Resource, key: str, place: Node, report: Report) -> None:
-    for reservation in targets(program, user, key, CAPACITY_RESERVATION, place=Node([], key)):
+    for reservation in targets(program, user, key, CAPACITY_RESERVATION):
         if not reservation.at("placementGroupArn").present:
             found = f"a placement group that reservation {reservation.name} was not made in"
             report.refuse(user, place, allowed="a group that the reservation is made in (its placementGroupArn), or none", found=found)

@@ -82,7 +82,8 @@ NODES = {"networkInterfaces": ["nodes"]}
 ANY_TYPE = {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}
 
 GPU, EFA = "nvidia.com/gpu", "vpc.amazonaws.com/efa"
-P5 = {"node.kubernetes.io/instance-type": "p5.48xlarge"}
+TYPE = "node.kubernetes.io/instance-type"
+P5 = {TYPE: "p5.48xlarge"}
 
 
 def pod(
@@ -378,6 +379,8 @@ def reservation(**properties: Any) -> Thing:
 
 
 NAMED = placement(name="ranks")
+MADE = placement(name="ranks", placementGroupId="pg-1")
+IN_TWO_ZONES = b.node_pool({ZONE: ["us-east-1a", "us-east-1b"]})
 FROM_GROUP = {"spec": ["ranks"]}
 TARGET = {"capacityReservationTarget": {"capacityReservationId": UNKNOWN}}
 TO_KEPT = {"placement": ["ranks"], "capacityReservationSpecification": ["kept"]}
@@ -438,6 +441,20 @@ PLACEMENT = (
     ),
     invalid("PG03", placement(), reservation(), class_in({"spec": ["ranks", "kept"]}, **TERM), says="reservation kept was not made in"),
     invalid("PG03", NAMED, reservation(), class_in({"spec": ["kept"]}, **TERM), says="its placementGroupArn", edge=True),
+    valid("PG01", placement("partition", partitionCount=1), edge=True),
+    invalid("PG01", placement(None, partitionCount=3, spreadLevel="rack"), says="unset, because strategy is unset"),
+    valid("PG02", placement(name="ranks", id=UNKNOWN), class_in(), b.node_pool()),
+    valid("PG02", placement(name="others"), class_in(), IN_TWO_ZONES),
+    invalid("PG02", placement(id="ranks"), class_in(), IN_TWO_ZONES, says="zones us-east-1a, us-east-1b"),
+    invalid("PG02", MADE, node_class([], placementGroupSelector={"id": "pg-1"}), IN_TWO_ZONES, says="zones us-east-1a, us-east-1b"),
+    invalid("PG02", NAMED, template([], None, placement={"groupName": "ranks"}), node_group(3), says="3 subnets"),
+    invalid("PG02", MADE, template([], None, placement={"groupId": "pg-1"}), node_group(2), says="2 subnets", edge=True),
+    invalid("PG02", NAMED, class_in(), b.node_pool({ZONE: []}), says="zones none"),
+    invalid("PG02", NAMED, class_in(), b.node_pool({f"{REQUIREMENTS}/0": ANY_TYPE}), says="without an instance type"),
+    invalid("PG02", placement(), in_group(instanceType="t3.large"), node_group(1), says="instanceTypes is t3.large"),
+    invalid(
+        "PG02", placement(), in_group(), node_group(1, instanceTypes=["p5.48xlarge", "p5e.48xlarge"]), says="one instance type", edge=True
+    ),
 )
 
 
@@ -591,6 +608,17 @@ CAPACITY = (
 
 HOST_DEVICES = {"spec/volumes": [{"name": "ib", "hostPath": {"path": "/dev/infiniband"}}]}
 
+ASKING = {"name": "trainer", "resources": {"limits": {GPU: 8, EFA: 32}}}
+LOGGING = {"name": "logs", "env": [{"name": "FI_PROVIDER", "value": "efa"}]}
+
+
+def ranks(instance: str, **limits: int) -> Thing:
+    """Two pods of a job on nodes of a type."""
+    asked = {GPU if name == "gpu" else name: count for name, count in limits.items()}
+    container = {f"{b.TASK_CONTAINER}/resources": {"limits": asked}}
+    return b.volcano_job({"spec/tasks/0/replicas": 2, "spec/tasks/0/template/spec/nodeSelector": {TYPE: instance}, **container})
+
+
 REQUESTS = (
     valid("EFA06", pod(gpu=8, efa=4)),
     valid("EFA06", pod({"node.kubernetes.io/instance-type": "p4d.24xlarge"}, gpu=8, efa=4), edge=True),
@@ -599,6 +627,14 @@ REQUESTS = (
     invalid("EFA06", pod({"node.kubernetes.io/instance-type": "g6.12xlarge"}, {"FI_PROVIDER": "efa"}, gpu=4), says="FI_PROVIDER"),
     invalid("EFA06", pod(gpu=8, efa=32, spec=HOST_DEVICES), says="hostPath.path is /dev/infiniband; allowed: no such volume"),
     invalid("EFA06", pod({"node.kubernetes.io/instance-type": "g5.xlarge"}, gpu=1, efa=1), says="at most 0"),
+    valid("EFA06", ranks("g5.xlarge", gpu=1)),
+    valid("EFA06", ranks("p5.48xlarge", cpu=8)),
+    valid("EFA06", pod(env={"NCCL_DEBUG": "WARN", "FI_PROVIDER": "tcp"}, gpu=8)),
+    invalid("EFA06", ranks("g5.8xlarge", gpu=1), says="1 vpc.amazonaws.com/efa on g5.8xlarge, because 2 pods", edge=True),
+    invalid("EFA06", pod(env={"NCCL_NET_PLUGIN": "ofi"}, gpu=8), says="is NCCL_NET_PLUGIN=ofi"),
+    invalid("EFA06", pod(gpu=8, efa=32, spec={"spec/containers/0/resources/requests": {EFA: 16}}), says="which is 32"),
+    invalid("EFA06", pod(spec={"spec/containers/0/resources/requests": {EFA: 4}}), says="which is unset"),
+    invalid("EFA06", pod(gpu=8, efa=32, spec={"spec/containers": [ASKING, LOGGING]}), says="containers[1].env[0].value is FI_PROVIDER=efa"),
 )
 
 CASES = (*REQUESTS, *INTERFACES, *FABRIC, *PLUGINS, *ENVIRONMENT, *PLACEMENT, *CAPACITY)

@@ -47,6 +47,8 @@ def kept(job: Thing, *templates: str) -> Thing:
     return replace(job, properties=b.changed(job.properties, {**protection, **grace}))
 
 
+LIMITED = {"name": "main", "resources": {"limits": {GPU: 8, "memory": "500Gi"}}, "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}]}
+LARGE = [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "2Ti"}}]
 LAUNCHER, TASK, HEAD, GROUP = "spec/mpiReplicaSpecs/Launcher", "spec/tasks/0", "spec/headGroupSpec", "spec/workerGroupSpecs/0"
 CPU_ONLY = {"spec/tasks/0/template/spec/containers/0/resources": {"limits": {"cpu": "4"}}}
 
@@ -119,4 +121,7 @@ CASES = (
     invalid("POD09", b.volcano_job(CPU_ONLY), says='spec.tasks[0].template.metadata.annotations["karpenter.sh/do-not-disrupt"] is unset'),
     invalid("POD09", kept(ray(), GROUP), says="spec.headGroupSpec.template.metadata"),
     invalid("POD09", indexed(**{NEURON: 16}), says="spec.template.metadata"),
+    valid("POD07", asking(volumes=LARGE, containers=[LIMITED, {"name": "logs"}])),
+    invalid("POD07", asking(volumes=LARGE, containers=[LIMITED, {"name": "logs", **LIMITED}]), says="sizeLimit is 2Ti"),
+    invalid("POD08", asking({GPU: 1, "cpu": "4"}), says="limits.memory is unset", edge=True),
 )

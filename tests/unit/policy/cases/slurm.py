@@ -64,4 +64,5 @@ CASES = (
     invalid("SLK03", controller({"slurmKeyRef": b.DELETE}), says="slurmKeyRef.name is unset"),
     invalid("SLK03", controller({"jwtKeyRef": b.DELETE}), says="jwtKeyRef.name is unset"),
     invalid("SLK03", controller({"slurmKeyRef/name": ""}), says="the name of a Secret"),
+    valid("SLK02", nodes({"scalingMode": "StatefulSet"})),
 )

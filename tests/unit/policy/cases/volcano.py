@@ -1,10 +1,11 @@
 """Gangs, queues and restart policies."""
 
+from dataclasses import replace
 from typing import Any
 
 from guardrails import tokens
 from tests.unit.policy import builders as b
-from tests.unit.policy.analyzer import Thing
+from tests.unit.policy.analyzer import UNKNOWN, Thing
 from tests.unit.policy.case import invalid, valid
 
 POLICIES = "spec/policies"
@@ -36,6 +37,8 @@ def on(event: str, action: str = "RestartJob", **more: Any) -> dict[str, Any]:
 EVICTED = on("PodEvicted")
 FAILED_ENDS = on("PodFailed", "TerminateJob")
 TASK_POLICIES = "spec/tasks/0/policies"
+# Without a name of its own in the manifest: it has that of the resource.
+THEIRS = Thing(type=tokens.QUEUE, name="theirs", properties={"spec": {}})
 
 
 CASES = (
@@ -132,4 +135,39 @@ CASES = (
     invalid("VOL03", policies(on("*", "AbortJob"), **{TASK_POLICIES: [EVICTED]}), says="spec.policies[0].action is AbortJob"),
     invalid("VOL03", policies(**{TASK_POLICIES: [EVICTED, FAILED_ENDS]}), says="spec.tasks[0].policies[1].action is TerminateJob"),
     invalid("VOL03", policies(EVICTED, {"exitCode": 143, "action": "TerminateJob"}), says="policies[1].action is TerminateJob", edge=True),
+    valid("VOL01", b.volcano_job({"spec/tasks/0/replicas": b.DELETE, "spec/minAvailable": 1}), edge=True),
+    valid("VOL01", b.volcano_job({"spec/tasks": [{"name": "worker", "replicas": 4}, {"name": "evaluator", "replicas": 0}]})),
+    valid(
+        "VOL01", b.volcano_job({"spec/tasks/0/replicas": 1, "spec/minAvailable": 1, "spec/schedulerName": "default-scheduler"}), edge=True
+    ),
+    invalid(
+        "VOL01",
+        b.volcano_job({"spec/tasks/0/replicas": 2, "spec/minAvailable": 2, "spec/schedulerName": "default-scheduler"}),
+        says="volcano, because 2 pods",
+        edge=True,
+    ),
+    invalid(
+        "VOL01", b.mpi_job({"spec/launcherCreationPolicy": "AtStartup"}), says="5 for 4 workers, because the launcher counts too", edge=True
+    ),
+    # The MPI Operator takes 0 workers where the number is left out.
+    invalid("VOL01", b.mpi_job({f"{b.WORKER}/replicas": b.DELETE}), says="0 for 0 workers"),
+    valid(
+        "VOL02",
+        queue("ml", guarantee={"resource": {"cpu": 8}}),
+        queue("a", parent="ml", guarantee={"resource": {"cpu": 4}}),
+        queue("b", parent="ml", guarantee={"resource": {"cpu": 4}}),
+        queue("c", parent="ml"),
+        edge=True,
+    ),
+    invalid("VOL02", job("ml"), replace(queue("ml"), name="queue-ml"), queue("research", parent="ml"), says="ml is the parent of others"),
+    invalid("VOL02", THEIRS, queue("research", parent="theirs"), job("theirs"), says="theirs is the parent of others"),
+    invalid("VOL02", job("root"), replace(queue(UNKNOWN), name="theirs"), says="spec.queue is root"),
+    invalid(
+        "VOL02",
+        queue("org", capability={"cpu": "96"}),
+        queue("ml", parent="org"),
+        queue("research", parent="ml", capability={"cpu": "97"}),
+        says="at most 96, the capability of org",
+    ),
+    invalid("VOL03", policies({"action": "RestartJob"}, on("PodRunning")), says="policies[1].event is PodRunning"),
 )
