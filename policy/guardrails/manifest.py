@@ -50,7 +50,7 @@ class Document:
         try:
             nodes = [node for node in yaml.compose_all(self.text, Loader=_LOADER) if not _is_empty(node)]
         except yaml.YAMLError:
-            return None  # JSON that is no YAML, such as one indented by tabs.
+            return None  # JSON that is no YAML, such as one with an escaped emoji.
         return nodes[self.index] if self.index < len(nodes) else None
 
 
@@ -61,8 +61,9 @@ def read_files(paths: Sequence[str], *, stdin: str = "") -> list[Document]:
 
 def _relative(path: str) -> str:
     """As seen from here where it lies below, because code scanning knows files by their place in the repository."""
-    inside = Path(path).is_absolute() and Path(path).is_relative_to(Path.cwd())
-    return str(Path(path).relative_to(Path.cwd())) if inside else path
+    given = Path(path)
+    inside = given.is_absolute() and given.is_relative_to(Path.cwd())
+    return str(given.relative_to(Path.cwd()) if inside else given)
 
 
 def _text(path: str) -> str:

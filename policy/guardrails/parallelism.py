@@ -11,10 +11,7 @@ _DIVISIBLE = {"heads": "attention heads", "groups": "key and value heads", "hidd
 def _product(job: Resource, report: Report) -> None:
     found = world(job)
     # A job of no ranks is another rule's matter.
-    if found is None or not found.sizes or found.ranks < 1:
-        return
-    if any(found.size(axis) < 1 for axis in found.sizes):
-        report.refuse(job, found.place, allowed="sizes of at least 1", found=_axes(found))
+    if found is None or found.ranks < 1:
         return
     shape = f"{found.nodes} nodes x {found.per_node}"
     if found.ranks % found.model:
@@ -44,12 +41,10 @@ def _axes(found: World) -> str:
 
 def _tensor(job: Resource, report: Report) -> None:
     found = world(job)
-    if found is None or found.size("tensor") == 1:
+    if found is None or found.per_node < 1 or found.size("tensor") == 1:
         return
     tensor = found.size("tensor")
-    if tensor < 1 or found.per_node < 1:
-        return
-    if tensor > found.per_node or found.per_node % tensor:
+    if found.per_node % tensor:
         allowed = f"a divisor of {found.per_node}, the ranks of a node: the group's traffic is in every layer"
         report.advise(job, found.place, allowed=allowed, found=f"tensor {tensor}")
     for name, meaning in _DIVISIBLE.items():

@@ -116,9 +116,9 @@ def _items(resource: Resource) -> Iterator[Resource]:
 
 def _configurations(resource: Resource) -> Iterator[Resource]:
     """DeepSpeed configurations among the files of a ConfigMap; one that can't be known yet by its file's name."""
-    data = resource.properties.at("data") if isinstance(resource.properties.raw, Mapping) else None
-    if data is None or not data.known:
-        yield from [_part(resource, DEEPSPEED, data)] if data else []
+    data = resource.at("data")
+    if not data.known:
+        yield _part(resource, DEEPSPEED, data)
         return
     for name, file in data.entries():
         if isinstance(file.raw, Unknown) and _DEEPSPEED_FILE.search(name):

@@ -12,6 +12,7 @@ from guardrails import RULES
 from guardrails.check import FORMATS, check, main
 from guardrails.configuration import read_configuration
 from guardrails.judge import by_id
+from guardrails.manifest import read_files
 from guardrails.pack import PACK_NAME, VERSION
 from guardrails.row import Kind
 from local.paths import REPOSITORY
@@ -74,8 +75,70 @@ def test_a_missing_value_is_shown_at_what_holds_it(pools: str) -> None:
     assert Path(pools).read_text().splitlines()[found.line - 1].strip() == "spec:"
 
 
-def test_an_absolute_path_is_shown_from_here(pools: str, tmp_path: Path) -> None:
-    assert {row.file for row in of_rule(check([str(tmp_path / pools)]), "KRP03")} == {"pools.yaml"}
+def test_a_path_is_shown_from_here(pools: str, tmp_path: Path) -> None:
+    for path in (str(tmp_path / pools), f"./{pools}", pools):
+        assert {row.file for row in of_rule(check([path]), "KRP03")} == {"pools.yaml"}
+
+
+POOL = """\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: cpu}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "line"),
+    [
+        (POOL, "", 1),
+        (POOL, "kind", 2),
+        (POOL, "metadata.labels", 3),
+        (POOL, "spec.limits", 1),
+        (f"# cpu\n---\n\n{POOL}", "spec.limits", 4),
+        (f"{POOL}metadata:\n  labels:\n    team.example/pool: a\n    b: c\n", "metadata.name", 3),
+        (f"{POOL}spec:\n  weights:\n  - 1\n  -\n    a: 2\n", "spec.weights[0]", 6),
+        (f"{POOL}spec:\n  weights:\n  - 1\n  -\n    a: 2\n", "spec.weights[1].a", 8),
+        (f"{POOL}spec:\n  weights:\n  - 1\n", "spec.weights[1]", 5),
+        (f"{POOL}spec:\n  weights:\n  - 1\n", "spec.weights.a", 5),
+        (f"{POOL}spec:\n  weights:\n    a: 1\n", "spec.weights[0]", 5),
+        (f'{POOL}spec:\n  limits:\n    cpu: 1\n    nvidia.com/gpu: "8"\n', 'spec.limits["nvidia.com/gpu"]', 7),
+        (f'{POOL}spec:\n  limits:\n    cpu: 1\n    nvidia.com/gpu: "8"\n', "spec.limits.cpu", 6),
+    ],
+)
+def test_a_path_leads_to_a_line(text: str, path: str, line: int, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(text)
+    (document,) = read_files([str(tmp_path / "a.yaml")])
+    assert document.line(path) == line
+
+
+def test_each_document_has_the_lines_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(f"---\n# nothing\n---\n{POOL}---\nnull\n---\n~\n---\n{POOL}---\n")
+    first, second = read_files([str(tmp_path / "a.yaml")])
+    assert (first.line("kind"), second.line("kind")) == (5, 13)
+    assert (Path(first.resource.urn).name, Path(second.resource.urn).name) == ("a.yaml#1", "a.yaml#2")
+
+
+def test_json_that_is_no_yaml_is_shown_at_its_top(tmp_path: Path) -> None:
+    (tmp_path / "ds.json").write_text('{\n"note": "\\ud83d\\ude00",\n"train_batch_size": 64\n}')
+    (document,) = read_files([str(tmp_path / "ds.json")])
+    assert document.line("train_batch_size") == 1
+    assert Path(document.resource.urn).name == "ds.json"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "name"),
+    [
+        ("{name: p5}", "p5"),
+        ("{generateName: p5-}", "p5-"),
+        ('{name: "", generateName: p5-}', "p5-"),
+        ("{name: 5}", "a.yaml"),
+        ("p5", "a.yaml"),
+    ],
+)
+def test_a_document_is_called_by_its_name_or_its_file(metadata: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(f"apiVersion: v1\nkind: Pod\nmetadata: {metadata}\n")
+    (document,) = read_files([str(tmp_path / "a.yaml")])
+    assert (document.resource.name, document.resource.properties.owner) == (name, name)
 
 
 def test_standard_input_is_read_for_a_dash(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,6 +37,20 @@ def job(*words: str, **changes: Any) -> Thing:
     return b.mpi_job({b.LAUNCHER_COMMAND: ["mpirun", "-np", "32", "python3", "train.py", *words], place: VOLUMES, **changes})
 
 
+def reading(*volumes: dict[str, Any], **container: Any) -> Thing:
+    """The same ranks, with a ConfigMap that they mount or read otherwise."""
+    return job(
+        **{f"{b.WORKER}/template/spec/volumes": list(volumes), **{f"{b.WORKER_CONTAINER}/{key}": [each] for key, each in container.items()}}
+    )
+
+
+def two_maps() -> Thing:
+    """A list of a ConfigMap with a configuration that does not fit the ranks, and of another."""
+    head = {"apiVersion": "v1", "kind": "ConfigMap"}
+    maps = [{**head, **mounted(**FAR).properties}, {**head, "metadata": {"name": "other"}, "data": {}}]
+    return Thing(type="kubernetes:core/v1:List", name="maps", properties={"items": maps})
+
+
 def schedule(kind: str = "WarmupDecayLR", **params: Any) -> Thing:
     return ds(scheduler={"type": kind, "params": params})
 
@@ -48,6 +62,12 @@ def half(kind: str, **settings: Any) -> dict[str, Any]:
 def offload(stage: int, name: str, **settings: Any) -> Thing:
     return zero(stage, **{name: {"device": "cpu", **settings}})
 
+
+FAR = {TOTAL: 2048, STEPS: 32}
+NAMELESS = Thing(type=tokens.CONFIG_MAP, name="settings", properties={"data": mounted(**FAR).properties["data"]})
+SCRATCH = {"name": "scratch", "emptyDir": {}}
+FROM = {"configMap": {"name": "deepspeed"}}
+KEY = {"name": "deepspeed", "key": "ds.json"}
 
 CASES = (
     invalid("DSP01", mounted(**{TOTAL: 97, MICRO: None}), job(), says="a multiple of 32, 32 (replicas)", edge=True),
@@ -149,4 +169,10 @@ CASES = (
     valid("DSP07", schedule("WarmupCosineLR", total_num_steps=10, cos_min_ratio=0), edge=True),
     invalid("DSP07", schedule("WarmupCosineLR", total_num_steps=10, cos_min_ratio=True), says="cos_min_ratio is true"),
     invalid("DSP07", schedule("WarmupCosineLR", warmup_num_steps=10), says="total_num_steps is unset"),
+    valid("DSP01", NAMELESS, reading(SCRATCH)),
+    valid("DSP01", two_maps(), reading({"name": "other", "configMap": {"name": "other"}})),
+    invalid("DSP01", two_maps(), job(), says="allowed: 1024 = 1 x 32 x 32"),
+    invalid("DSP01", mounted(**FAR), reading({"name": "all", "projected": {"sources": [FROM]}}), says="1024 = 1 x 32 x 32"),
+    invalid("DSP01", mounted(**FAR), reading(envFrom={"configMapRef": {"name": "deepspeed"}}), says="1024 = 1 x 32 x 32"),
+    invalid("DSP01", mounted(**FAR), reading(env={"name": "DS", "valueFrom": {"configMapKeyRef": KEY}}), says="1024 = 1 x 32 x 32"),
 )

@@ -17,6 +17,10 @@ def mpi(arguments: str) -> Thing:
     return b.mpi_job({b.LAUNCHER_COMMAND: ["mpirun", "-np", "32", "python3", "pretrain.py", *arguments.split()]})
 
 
+def sized(gpus: int, pods: int, arguments: str) -> Thing:
+    return gang(arguments, **{f"{b.TASK_CONTAINER}/resources": {"limits": {"nvidia.com/gpu": gpus}}, "spec/tasks/0/replicas": pods})
+
+
 MODEL = "--num-attention-heads 64 --num-query-groups 8 --hidden-size 8192"
 CASES = (
     valid("PAR01", gang("--tensor-model-parallel-size 8 --pipeline-model-parallel-size 4")),
@@ -41,4 +45,16 @@ CASES = (
     invalid("PAR02", gang("--tp 8 --num-query-groups 4"), says="a divisor of 4, key and value heads"),
     invalid("PAR02", mpi("--tp 8 --hidden-size 4100"), says="a divisor of 4100, the hidden size"),
     invalid("PAR02", gang("--tp 3"), says="is tensor 3"),
+    # Without GPUs nobody can tell the ranks.
+    valid("PAR01", sized(0, 4, "--tp 8 --pp 8")),
+    valid("PAR01", sized(8, 0, "--tp 8 --dp 4")),
+    # What a trainer calls the batch of one rank.
+    valid("PAR01", gang("--micro-batch-size 1 --train-batch-size 8")),
+    valid("PAR01", sized(1, 2, "--tp 2"), edge=True),
+    invalid("PAR01", sized(1, 1, "--tp 2"), says="a product that divides 1 ranks (1 nodes x 1)", edge=True),
+    invalid("PAR01", gang("--dp 16"), says="1 x data 16 = 16; allowed: 32 ranks"),
+    invalid("PAR01", gang("--tp 8 --pp 2 --micro-batch-size 1 --global-batch-size 2"), says="at least 2 micro-batches", edge=True),
+    valid("PAR02", sized(0, 4, "--tp 16")),
+    invalid("PAR02", gang("--tp 2 --num-attention-heads 5"), says="a divisor of 5", edge=True),
+    invalid("PAR02", sized(1, 2, "--tp 2"), says="a divisor of 1, the ranks of a node", edge=True),
 )
