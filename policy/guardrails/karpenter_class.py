@@ -37,7 +37,7 @@ def _images(resource: Resource, report: Report) -> None:
     members = list(terms.elements())
     if not members:
         report.refuse(resource, terms, allowed="at least one term, such as alias al2023@v20261120", found="empty")
-    aliased = [term.at("alias") for term in members if term.at("alias").present]
+    aliased = any(term.at("alias").present for term in members)
     if aliased and len(members) > 1:
         report.refuse(resource, terms, allowed="an alias alone", found=f"{len(members)} terms, one of them an alias")
     if members and not aliased and not resource.at("spec", "amiFamily").present:
@@ -53,7 +53,9 @@ def _image_term(resource: Resource, term: Node, report: Report) -> None:
         report.refuse(resource, term, allowed="an id, alias, name, tags or ssmParameter", found="empty")
     for alone in ("id", "alias"):
         if alone in given and len(given) > 1:
-            report.refuse(resource, term, allowed=f"{alone} alone", found=f"{alone} beside {', '.join(set(given) - {alone})}")
+            report.refuse(
+                resource, term, allowed=f"{alone} alone", found=f"{alone} beside {', '.join(key for key in given if key != alone)}"
+            )
     if term.at("alias").present:
         _alias(resource, term.at("alias"), report)
 
@@ -131,7 +133,7 @@ def _decoded(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9+/\s]+={0,2}\s*", text):
         return text
     try:
-        return base64.b64decode(text, validate=False).decode("utf-8", "replace")
+        return base64.b64decode(text).decode("utf-8", "replace")
     except (binascii.Error, ValueError):
         return text
 
@@ -157,7 +159,7 @@ def _compatible(program: Program, report: Report) -> None:
 def _fields(program: Program, chart: Resource, release: tuple[int, int, int], report: Report) -> None:
     least = load("karpenter")["leastForField"]
     used = [(node_class, node_class.at("spec", field), field) for node_class in program.of(NODE_CLASS) for field in least]
-    places = [(resource, place, field) for resource, place, field in used if field != "Balanced" and place.present]
+    places = [(resource, place, field) for resource, place, field in used if place.present]
     for pool in program.of(NODE_POOL):
         policy = pool.at("spec", "disruption", "consolidationPolicy")
         if policy.text() == "Balanced":
@@ -172,8 +174,8 @@ def _fields(program: Program, chart: Resource, release: tuple[int, int, int], re
 def _matrix(program: Program, place: Node, chart: Resource, release: tuple[int, int, int], report: Report) -> None:
     for cluster in program.of(CLUSTER):
         kubernetes = cluster.at("version").text()
-        least = load("karpenter")["leastForKubernetes"].get(kubernetes)
-        needed = version(least) if least else None
+        least = load("karpenter")["leastForKubernetes"].get(kubernetes, "")
+        needed = version(least)
         if needed and release < needed:
             report.refuse(chart, place, allowed=f"{least} or later for Kubernetes {kubernetes}")
 

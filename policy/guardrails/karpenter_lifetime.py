@@ -15,7 +15,6 @@ from guardrails.tokens import MPI_JOB, NODE_POOL, RELEASE, VOLCANO_JOB
 _NEVER = "Never"
 _DEFAULT_EXPIRY = "720h"
 _DEFAULT_POD_GRACE = 30
-_NEURON = "aws.amazon.com/neuron"
 # A checkpoint of a sharded model takes minutes, not seconds; less leaves torn ones.
 _LEAST_GRACE = 120
 # EC2 takes a Spot instance back two minutes after the notice.
@@ -108,8 +107,7 @@ def _spot(program: Program, report: Report) -> None:
 
 
 def _survives(pool: Resource, resource: Resource, template: PodTemplate, report: Report) -> None:
-    devices = template.requested(GPU) + template.requested(_NEURON)
-    if not devices or (template.replicas < 2 and resource.type not in (MPI_JOB, VOLCANO_JOB)):
+    if not template.devices() or (template.replicas < 2 and resource.type not in (MPI_JOB, VOLCANO_JOB)):
         return
     grace = template.spec.at("terminationGracePeriodSeconds")
     if not _DEFAULT_POD_GRACE < (grace.integer() or 0) <= _SPOT_NOTICE:

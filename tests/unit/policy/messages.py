@@ -1,6 +1,6 @@
 """What every refused case says, word for word: `python -m tests.unit.policy.messages` writes it anew, to be read as a difference.
 
-One block a rule, and in it one block a case: the first line of each message; the other two are the rule's own texts, which
+One block a rule, and in it one block a case: the first line of each message and its level; the other two are the rule's own texts, which
 docs/policies.md holds.
 """
 
@@ -18,8 +18,8 @@ _BETWEEN = "\n\n"
 
 
 def first_lines(said: Sequence[Diagnostic]) -> str:
-    """The first line of each message, in the order of the pack."""
-    return "\n".join(diagnostic.message.splitlines()[0] for diagnostic in said)
+    """The first line of each message, in the order of the pack, and whether it is only advice."""
+    return "\n".join(f"{'' if each.mandatory else '(advice) '}{each.message.splitlines()[0]}" for each in said)
 
 
 def recorded(case: Case, cases: Sequence[Case]) -> str:

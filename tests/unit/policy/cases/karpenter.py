@@ -4,6 +4,7 @@ import base64
 from typing import Any
 
 from guardrails import tokens
+from guardrails.template import NEURON
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import Thing
 from tests.unit.policy.case import invalid, valid
@@ -39,6 +40,9 @@ def budgets(*members: dict[str, Any], policy: str = "WhenEmpty") -> Thing:
 ZERO = {"nodes": "0"}
 DAY = {"schedule": "0 8 * * *", "duration": "12h"}
 NIGHT = {"schedule": "0 20 * * *", "duration": "12h"}
+
+# 252 characters of a domain, a slash and 63 of a name.
+LONGEST = f"{'d' * 248}.com/{'n' * 63}"
 
 POOLS = (
     valid("KRP01", b.node_pool()),
@@ -155,6 +159,20 @@ POOLS = (
         budgets({**ZERO, "reasons": ["Drifted"]}, {"nodes": "20%", "reasons": ["Empty"], **DAY}),
         says="without a limit for Empty: daily 20:00-08:00 UTC",
     ),
+    valid("KRP09", adds(*(require(f"example.com/{n}", "Exists") for n in range(97))), edge=True),
+    valid("KRP09", adds(require("kubernetes.io/arch", "In", "amd64", minValues=1)), edge=True),
+    valid("KRP09", adds(require("karpenter.k8s.aws/instance-family", "Exists", minValues=50)), edge=True),
+    valid("KRP09", adds(require(LONGEST, "Exists")), edge=True),
+    invalid("KRP09", adds(require(f"{LONGEST}a", "Exists")), says="a label name", edge=True),
+    invalid("KRP09", adds(require("my team", "Exists")), says="key is my team; allowed: a label name"),
+    invalid("KRP09", adds(require("karpenter.sh/nodepool", "In", "p5")), says="karpenter.sh/nodepool; allowed: a label of your own"),
+    invalid(
+        "KRP09", b.node_pool({"spec/template/metadata/labels": {"kubernetes.io/hostname": "x"}}), says="a label kubernetes.io/hostname"
+    ),
+    # Karpenter refuses these windows, so nothing is limited in them.
+    invalid("KRP15", budgets({**ZERO, "duration": "8h"}), says="without a limit for Drifted: every hour of the week"),
+    invalid("KRP15", budgets({**ZERO, "schedule": "@daily"}), says="without a limit for Drifted: every hour of the week"),
+    invalid("KRP15", budgets({**ZERO, "schedule": "0 25 * * *", "duration": "8h"}), says="for Drifted: every hour of the week"),
 )
 
 
@@ -184,6 +202,16 @@ def chart(version: Any, values: dict[str, Any] | None = None, name: str = "karpe
 PROTECTED = {"karpenter.sh/do-not-disrupt": "true"}
 SPOT = {KINDS: ["spot"], BUDGETS: [{"nodes": "1"}]}
 QUEUE = {"settings": {"interruptionQueue": "karpenter"}}
+
+CPU_SPOT = b.cpu_pool({f"{REQUIREMENTS}/0": require("karpenter.sh/capacity-type", "In", "spot")})
+
+
+def working(pods: int, limits: dict[str, Any] | None = None) -> Thing:
+    """A Job of so many pods at once."""
+    template = pod({"spec/containers/0/resources": {"limits": limits or {"nvidia.com/gpu": 8}}}).properties
+    spec = {"parallelism": pods, "template": {"spec": template["spec"]}}
+    return Thing(type=tokens.JOB, name="sweep", properties={"metadata": {"name": "sweep"}, "spec": spec})
+
 
 LIFETIMES = (
     valid("KRP04", b.node_pool()),
@@ -223,6 +251,14 @@ LIFETIMES = (
     invalid("KRP10", b.node_pool(SPOT), gang(30), says="a grace of 30 s", edge=True),
     invalid("KRP10", b.node_pool({KINDS: ["spot", "on-demand"]}), gang(600), says="no spot, which Karpenter takes before on-demand"),
     invalid("KRP10", b.node_pool(), chart("1.14.1"), says="settings.interruptionQueue is unset"),
+    invalid("KRP04", b.cpu_pool({BUDGETS: [{"nodes": "0%"}], EXPIRE: "720h"}), says="which does not stop expiry"),
+    valid("KRP10", b.node_pool(SPOT), working(1)),
+    valid("KRP10", b.node_pool(SPOT), working(4, {"cpu": 8})),
+    invalid("KRP10", b.node_pool(SPOT), working(2), says="sweep has a grace of 30 (the default) s", edge=True),
+    invalid("KRP10", b.node_pool(SPOT), working(2, {NEURON: 16}), says="sweep has a grace of 30 (the default) s"),
+    invalid("KRP10", b.node_pool(SPOT), gang(600, replicas=1), says="a grace of 600 s", edge=True),
+    invalid("KRP10", b.node_pool(), chart("1.14.1", {"settings": {"interruptionQueue": ""}}), says='interruptionQueue is ""'),
+    invalid("KRP10", CPU_SPOT, chart("1.14.1"), says="cpu uses spot or reserved capacity"),
 )
 
 
@@ -249,6 +285,15 @@ EFA_ONLY = [
 ]
 DISKS = "spec/blockDeviceMappings"
 SCRATCH = "spec/containers/0/resources/requests/ephemeral-storage"
+
+SCRATCHING = {"name": "trainer", "resources": {"requests": {"nvidia.com/gpu": 8, "ephemeral-storage": "20Gi"}}}
+DATA, ROOT = {"ebs": {"volumeSize": "500Gi"}}, {"ebs": {"volumeSize": "50Gi"}, "rootVolume": True}
+PIPED = "curl -sL https://example.com/install.sh | sudo bash\n"
+
+
+def encoded(data: bytes) -> Thing:
+    return Thing(type=tokens.LAUNCH_TEMPLATE, name="template", properties={"userData": data.decode()})
+
 
 CLASSES = (
     valid("KRP06", node_class()),
@@ -325,6 +370,34 @@ CLASSES = (
         b.node_pool(),
         pod({SCRATCH: "500Gi"}),
         says="ask for 500 GiB of ephemeral storage",
+    ),
+    valid("KRP06", node_class({TERMS: [{"alias": "windows2022@latest"}], "spec/amiFamily": "Windows2022"})),
+    invalid("KRP06", node_class({TERMS: [{"alias": "al2023@v20261120", "name": "x", "tags": {"a": "b"}}]}), says="alias beside name, tags"),
+    # That the role is empty is another rule's matter.
+    valid("KRP07", node_class({"spec/role": "", "spec/instanceProfile": "profile"}), edge=True),
+    invalid(
+        "KRP07",
+        node_class({"spec/securityGroupSelectorTerms": [{"id": "sg-1", "name": "nodes", "tags": {"a": "b"}}]}),
+        says="id beside name, tags; allowed: id alone",
+    ),
+    invalid("KRP07", node_class({"spec/securityGroupSelectorTerms": [{"name": "nodes", "tags": {"a": "b"}}]}), says="name beside tags"),
+    invalid("KRP12", encoded(base64.encodebytes(PIPED.encode())), says="curl -sL"),
+    invalid("KRP12", encoded(base64.b64encode(f"# r\xe9seau\n{PIPED}".encode("latin-1"))), says="curl -sL"),
+    invalid("KRP13", node_class({"spec/placementGroupSelector": {}}), says="placementGroupSelector is empty"),
+    invalid(
+        "KRP13",
+        node_class({"spec/networkInterfaces": EFA_ONLY}),
+        chart("latest"),
+        chart("1.10.0", name="karpenter-crd"),
+        says="karpenter-crd installs it",
+    ),
+    valid("KRP14", node_class(), b.node_pool(), pod({"spec/containers": [SCRATCHING, {"name": "logs"}]}), edge=True),
+    invalid("KRP14", node_class(), b.cpu_pool(), b.node_pool(), pod({SCRATCH: "21Gi"}), says="pods of trainer that ask for 21 GiB"),
+    invalid("KRP14", node_class({DISKS: [DATA, ROOT]}), b.node_pool(), pod({SCRATCH: "100Gi"}), says="a root volume of 50 GiB"),
+    invalid(
+        "KRP14",
+        node_class({"spec/subnetSelectorTerms": [{"tags": {"efa": "true"}}], "spec/networkInterfaces": EFA_ONLY[:1]}),
+        says="a tag attaches nothing",
     ),
 )
 

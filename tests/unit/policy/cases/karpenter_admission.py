@@ -43,4 +43,20 @@ CASES = (
     invalid("KUB02", b.node_class({KUBELET: {"evictionHard": {"memory": "5%"}}}), says="evictionHard.memory is memory"),
     invalid("KUB02", b.node_class({KUBELET: {"kubeReserved": {"gpu": "1"}}}), says="one of cpu, memory"),
     invalid("KUB02", b.node_class({KUBELET: {"systemReserved": {"cpu": "-1"}}}), says="not negative"),
+    valid("KUB02", b.node_class({RESERVATIONS: [{"instanceMatchCriteria": "open"}]})),
+    valid("KUB02", b.node_class({INTERFACES: [PRIMARY, EFA, {**EFA, "networkCardIndex": 1}, {**PRIMARY, "deviceIndex": 2}]}), edge=True),
+    invalid("KUB02", b.node_pool({f"{REFERENCE}/name": ""}), says="nodeClassRef.name is empty"),
+    invalid("KUB02", b.node_class({"spec/subnetSelectorTerms": [{"tags": {"": "ml"}}]}), says="tags with key and value"),
+    invalid(
+        "KUB02",
+        b.node_class({RESERVATIONS: [{"id": "cr-0123", "ownerID": "123456789012", "instanceMatchCriteria": "open"}]}),
+        says="is id with ownerID, instanceMatchCriteria; allowed: id alone",
+    ),
+    invalid("KUB02", b.node_class({INTERFACES: [PRIMARY, {**EFA, "deviceIndex": 0}]}), says="[1] is card 0, device 0 again"),
+    invalid("KUB02", b.node_class({INTERFACES: [PRIMARY, EFA, {**EFA, "deviceIndex": 2}]}), says="card 0, device 2 again", edge=True),
+    invalid(
+        "KUB02",
+        b.node_class({KUBELET: {"evictionSoft": {"memory": "5%"}, "evictionSoftGracePeriod": {"memory": "1m"}}}),
+        says="evictionSoftGracePeriod.memory is memory",
+    ),
 )
