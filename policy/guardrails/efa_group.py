@@ -1,12 +1,13 @@
 """Security groups of EFA: open to themselves in both directions, whichever way a node comes to carry them."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from guardrails import selector
 from guardrails.efa import FABRIC_CARDS, has_efa, interfaces, pools_with
 from guardrails.firewall import GROUP_TYPES, opens_itself
+from guardrails.links import demand, targets
 from guardrails.lustre import flag
 from guardrails.node import Node
 from guardrails.placing import users_of
@@ -22,9 +23,7 @@ _WAYS = ("ingress", "egress")
 
 
 def _self_rules(program: Program, report: Report) -> None:
-    judged: set[str] = set()
-    with report.part():
-        judged = _groups_in_use(program)
+    judged = _groups_in_use(program, report)
     for group in program.of(SECURITY_GROUP):
         with report.part():
             if group.urn in judged or _is_named_for_efa(group):
@@ -81,29 +80,28 @@ def _is_named_for_efa(group: Resource) -> bool:
     return any(_EFA_WORD.search(text) for text in texts)
 
 
-def _groups_in_use(program: Program) -> set[str]:
+def _groups_in_use(program: Program, report: Report) -> set[str]:
+    """URNs of the groups that interfaces and file systems of EFA carry; what can't be told of one is noted, and hides no other."""
     urns: set[str] = set()
-    for template in program.of(LAUNCH_TEMPLATE):
-        if has_efa(template):
-            own = [_known_members(interface.at("securityGroups")) for interface in interfaces(template).elements()]
-            places = [*_known_members(template.at("vpcSecurityGroupIds")), *(place for places in own for place in places)]
-            urns.update(_named(program, template, ("networkInterfaces", "vpcSecurityGroupIds"), places))
-    for lustre in program.of(LUSTRE):
-        if flag(lustre.at("efaEnabled")) is True:
-            urns.update(_named(program, lustre, ("securityGroupIds",), _known_members(lustre.at("securityGroupIds"))))
+    for resource in program.of(LAUNCH_TEMPLATE, LUSTRE):
+        with report.part():
+            uses = flag(resource.at("efaEnabled")) is True if resource.type == LUSTRE else has_efa(resource)
+            for key, place in _group_lists(resource) if uses else ():
+                with report.part():
+                    urns.update(group.urn for group in targets(program, resource, key, SECURITY_GROUP, place=place))
+                    if not resource.sources.get(key):
+                        demand(place)
     return urns
 
 
-def _known_members(node: Node) -> list[Node]:
-    return [member for member in node.elements() if member.known] if node.known else []
-
-
-def _named(program: Program, resource: Resource, keys: Sequence[str], places: list[Node]) -> Iterator[str]:
-    """URNs that the properties take their values from, and of the groups whose ids stand at `places`."""
-    for key in keys:
-        yield from resource.sources.get(key, ())
-    ids = {place.text() for place in places}
-    yield from (group.urn for group in program.of(SECURITY_GROUP) if group.at("id").known and group.at("id").text() in ids)
+def _group_lists(resource: Resource) -> Iterator[tuple[str, Node]]:
+    """Where a launch template or a file system lists its groups, each with the property that it is part of."""
+    if resource.type == LUSTRE:
+        yield "securityGroupIds", resource.at("securityGroupIds")
+        return
+    yield "vpcSecurityGroupIds", resource.at("vpcSecurityGroupIds")
+    for interface in interfaces(resource).elements():
+        yield "networkInterfaces", interface.at("securityGroups")
 
 
 _ITSELF = {"protocol": "-1", "fromPort": 0, "toPort": 0, "self": True}
