@@ -9,7 +9,7 @@ from guardrails import addon, clock, node_group
 from guardrails.chart import version
 from guardrails.facts import load
 from guardrails.firewall import ANYWHERE
-from guardrails.links import targets
+from guardrails.links import demand, targets
 from guardrails.lustre import flag
 from guardrails.node import Node
 from guardrails.program import Program
@@ -185,8 +185,14 @@ def _subnets(program: Program, cluster: Resource, report: Report) -> None:
         return
     made = targets(program, cluster, "vpcConfig", SUBNET, place=place)
     zones = {subnet.at("availabilityZone").text() or subnet.at("availabilityZoneId").text() for subnet in made}
+    if len(zones) > 1:
+        return
+    if len(made) < count:
+        # One that is not seen here may be in another zone.
+        for unseen in (place, *(subnet.at("id") for subnet in program.of(SUBNET))):
+            demand(unseen)
     # A subnet that names no zone is in one that AWS chooses.
-    if len(made) >= count and len(zones) == 1 and (zone := zones.pop()):
+    elif zone := zones.pop():
         report.refuse(cluster, place, allowed="subnets in at least two zones", found=f"subnets in {zone} only")
 
 

@@ -238,13 +238,6 @@ CASES = (
         ),
         says="no policy for node, which is of type EC2_LINUX",
     ),
-    invalid(
-        "EKS02",
-        MADE_ROLE,
-        Thing(type=tokens.ACCESS_ENTRY, name="node", properties=entry().properties, sources={"principalArn": ["role"]}),
-        policy(),
-        says="no policy for node",
-    ),
     invalid("EKS05", cluster({"tags": {"environment": "production"}}), says="true for a cluster in production"),
     valid("EKS06", cluster(), addon("aws-ebs-csi-driver", **ASSOCIATED), AGENT),
     valid("EKS06", addon("vpc-cni", "v1.18.4-eksbuild.9"), template(networkInterfaces=[{"interfaceType": "efa"}]), edge=True),

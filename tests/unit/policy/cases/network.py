@@ -225,12 +225,6 @@ FABRIC = (
     invalid("EFA05", template([nic(0, 0, "efa")]), node_group(3), says="3 subnets"),
     invalid("EFA05", template([nic(0, 0, "efa")]), node_group(2), says="2 subnets", edge=True),
     valid("EFA05", template([nic(0, 0, "efa")], id="lt-1"), node_group(3, {"launchTemplate": ["plain"]}, launchTemplate={"id": "lt-2"})),
-    invalid(
-        "EFA05",
-        template([nic(0, 0, "efa")], id="lt-1"),
-        node_group(3, {"launchTemplate": []}, launchTemplate={"id": "lt-1"}),
-        says="3 subnets",
-    ),
 )
 
 
@@ -552,7 +546,11 @@ CAPACITY = (
     ),
     valid("CR01", node_group(3, launchTemplate=None)),
     valid("CR01", block(OF_KEPT), BOUGHT, buyers(scalingConfig={"maxSize": 4}), edge=True),
-    invalid("CR01", buyers(launchTemplate=None), says="launchTemplate is unset; allowed: one that names the reservation"),
+    invalid(
+        "CR01",
+        Thing(type=tokens.NODE_GROUP, name="group", properties={"capacityType": "CAPACITY_BLOCK", "subnetIds": ["subnet-1"]}),
+        says="launchTemplate is unset; allowed: one that names the reservation",
+    ),
     invalid("CR01", block(OF_KEPT), BOUGHT, buyers(scalingConfig={"maxSize": 8}), says="at most 4, the instances of kept"),
     invalid(
         "CR02",
