@@ -25,7 +25,7 @@ def split(text: str) -> list[str]:
     if not re.search(r"\s", text):
         return [text]
     try:
-        return shlex.split(text.replace("\\\n", " "), comments=False)
+        return shlex.split(text.replace("\\\n", " "))
     except ValueError:
         return text.split()
 
@@ -37,7 +37,7 @@ def place(container: Node) -> Node:
 
 def base(word: str) -> str:
     """A program's name without its folder; of a module named after its launcher (`tools.torchrun`), that launcher."""
-    name = word.rsplit("/", 1)[-1]
+    name = word.rpartition("/")[2]
     return "torchrun" if name.endswith(".torchrun") else name
 
 

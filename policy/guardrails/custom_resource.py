@@ -10,7 +10,6 @@ from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.schema import Schemas
 from guardrails.tokens import NODE_POOL
 
-_DEEPEST = 60
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_NAME = 253
 _LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
@@ -21,24 +20,21 @@ _SCHEMAS = Schemas(_SHARED)
 
 def _shape(resource: Resource, report: Report) -> None:
     with report.part():
-        _below(resource, resource.properties, _KINDS[resource.type], report, 0)
+        _below(resource, resource.properties, _KINDS[resource.type], report)
     with report.part():
         _name(resource, report)
     with report.part():
         _labels(resource, report)
 
 
-def _below(resource: Resource, node: Node, schema: Mapping[str, Any], report: Report, depth: int) -> None:
+def _below(resource: Resource, node: Node, schema: Mapping[str, Any], report: Report) -> None:
     """Judge `node` and then each member in a part of its own, so that an unknown one does not end the walk."""
     for wrong in _SCHEMAS.mismatches(node, schema):
-        # Pulumi's own objects come without the two keys that the type token holds already.
-        if wrong.node.path in ("apiVersion", "kind"):
-            continue
         tell = report.advise if wrong.pruned else report.refuse
         tell(resource, wrong.node, allowed=wrong.allowed, found=wrong.found)
-    for member, below in _SCHEMAS.members(node, schema) if depth < _DEEPEST else ():
+    for member, below in _SCHEMAS.members(node, schema):
         with report.part():
-            _below(resource, member, below, report, depth + 1)
+            _below(resource, member, below, report)
 
 
 def _name(resource: Resource, report: Report) -> None:

@@ -50,6 +50,9 @@ items:
 BOMB = "k0: &k0 [x, x]\n" + "".join(f"k{n}: &k{n} [{', '.join([f'*k{n - 1}'] * 9)}]\n" for n in range(1, 10))
 
 
+IDLE = {"guardrails": {"exemptions": [{"rule": "FSX02", "resource": "*", "reason": "r", "expires": "2999-01-01"}]}}
+
+
 @pytest.fixture
 def pools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
@@ -174,6 +177,7 @@ def test_a_file_without_a_fault_ends_with_status_0(tmp_path: Path, capsys: pytes
         ("a.yaml", "apiVersion: v1\nkind: Namespace\n---\n- 1\n", "a.yaml#2: is neither"),
         ("a.json", "{\n 'a': 1}", "a.json:2: no valid JSON"),
         ("a.json", "[]", "is neither"),
+        ("a.json", "1" * 5000, "a.json:1: no valid JSON: Exceeds the limit"),
         ("a.yaml", BOMB, "more than"),
         ("a.yaml", "a: " + "[" * 3000 + "]" * 3000, "a.yaml"),
         ("a.yaml", "a: !!python/object:os.system {}\n", "no valid YAML"),
@@ -213,17 +217,27 @@ def test_the_configuration_of_the_pack_holds_for_files_too(pools: str, tmp_path:
     config.write_text('{"KRP033": "advisory"}')
     assert main([pools, "--config", str(config)]) == 2
     assert "did you mean KRP03?" in capsys.readouterr().err
-    config.write_text("[]")
-    assert main([pools, "--config", str(config)]) == 2
+    for text, words in (("[]", "is no mapping; allowed: rule names and their levels"), ("{", "no valid JSON")):
+        config.write_text(text)
+        assert main([pools, "--config", str(config)]) == 2
+        assert f"error: {config}" in (said := capsys.readouterr().err)
+        assert words in said
     config.write_text('{"all": "advisory"}')
     assert main([pools, "--config", str(config)]) == 0
 
 
 def test_an_exemption_that_nothing_needs_is_a_note_without_a_place(pools: str) -> None:
-    values = {"guardrails": {"exemptions": [{"rule": "FSX02", "resource": "*", "reason": "r", "expires": "2999-01-01"}]}}
-    (note,) = [row for row in check([pools], configuration=read_configuration(values, RULES)) if row.kind is Kind.NOTE]
+    (note,) = [row for row in check([pools], configuration=read_configuration(IDLE, RULES)) if row.kind is Kind.NOTE]
     assert "is not used" in note.message
     assert (note.file, note.line) == ("", 0)
+
+
+def test_what_has_no_place_is_shown_to_code_scanning_at_the_first_file(pools: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("config.json").write_text(json.dumps(IDLE))
+    main([pools, "--config", "config.json", "--format", "sarif"])
+    results = json.loads(capsys.readouterr().out)["runs"][0]["results"]
+    (note,) = [result for result in results if result["level"] == "note"]
+    assert note["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == pools
 
 
 def test_json_names_the_pack_and_reads_line_by_line(pools: str, capsys: pytest.CaptureFixture[str]) -> None:

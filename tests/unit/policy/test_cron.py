@@ -59,12 +59,44 @@ def test_open_minutes_are_those_of_the_simulation(windows) -> None:
         ([("0 0 1 * *", 31 * 24 * 60)], ""),
         ([("0 0 1 jan *", 367 * 24 * 60)], ""),
         ([("0 0 1 * mon", 24 * 60)], "Tue 00:00-Mon 00:00 UTC"),
+        # In each week some days are covered, in no week the same ones.
+        ([("0 0 1-24 * *", 24 * 60)], "every hour of the week"),
+        # 25 December is a Wednesday and then a Thursday.
+        ([("0 0 1-24,26-31 * *", 24 * 60), ("0 0 25 1-11 *", 24 * 60)], "Wed 00:00-Fri 00:00 UTC"),
         ([("0 0 29 2 *", 60)], "every hour of the week"),
     ],
 )
 def test_spans_are_told_as_people_say_them(windows, words: str) -> None:
     spans = open_spans([(parse(schedule), duration) for schedule, duration in windows])
     assert (written(spans) if spans else "") == words
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("*/20 9-11,14 1,15 jan-mar/2 mon-fri", ({0, 20, 40}, {9, 10, 11, 14}, {1, 15}, {1, 3}, {1, 2, 3, 4, 5})),
+        ("5/25 0 ? 12 sun", ({5, 30, 55}, {0}, set(range(1, 32)), {12}, {0})),
+        ("0-10/5 22/1 31 * 6", ({0, 5, 10}, {22, 23}, {31}, set(range(1, 13)), {6})),
+        ("0059 9 1 1 *", ({59}, {9}, {1}, {1}, set(range(7)))),
+    ],
+)
+def test_a_field_holds_values_ranges_steps_and_names(text: str, fields: tuple[set[int], ...]) -> None:
+    schedule = parse(text)
+    assert (schedule.minutes, schedule.hours, schedule.days, schedule.months, schedule.weekdays) == fields
+
+
+@pytest.mark.parametrize(
+    ("text", "day", "hit"),
+    [
+        ("0 0 * * mon", "2026-11-30", True),
+        ("0 0 * * mon", "2026-12-01", False),
+        ("0 0 * * sun", "2026-11-29", True),
+        ("0 0 * dec *", "2026-11-30", False),
+        ("0 0 29 * *", "2026-11-30", False),
+    ],
+)
+def test_a_schedule_hits_on_its_days_alone(text: str, day: str, hit: bool) -> None:
+    assert parse(text).on(datetime.date.fromisoformat(day)) == hit
 
 
 def test_both_kinds_of_day_limited_means_either() -> None:
@@ -90,6 +122,9 @@ def test_both_kinds_of_day_limited_means_either() -> None:
         ("0 9 * * */0", "day of week"),
         ("0 9 * * monday", "day of week"),
         ("-1 9 * * *", "minute"),
+        ("0 9 * * mo", "day of week"),
+        ("0 9-noon * * *", "hour"),
+        ("9" * 5000 + " 9 * * *", "minute"),
     ],
 )
 def test_what_karpenter_cannot_parse_is_refused_with_the_field(text: str, words: str) -> None:

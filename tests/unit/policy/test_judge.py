@@ -4,9 +4,8 @@ import pytest
 
 from guardrails import RULES
 from guardrails.judge import by_id
-from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import UNKNOWN, Diagnostic, Thing, analyze
-from tests.unit.policy.cases import efs, fsx, network
+from tests.unit.policy.cases import csi, efs, fsx
 
 pytestmark = pytest.mark.policy
 
@@ -23,6 +22,8 @@ def test_what_only_up_knows_is_told_once_for_each_rule_with_all_places() -> None
     ("rule", "things", "place"),
     [
         ("FSX10", (fsx.placed(),), "scratch.subnetIds"),
+        ("FSX10", (fsx.scratch(subnetIds="subnet-1"), fsx.of_id(UNKNOWN)), "other.id"),
+        ("CSI03", (csi.named(csi.EBS, metadata={"name": UNKNOWN}), csi.claim()), "gp3.metadata.name"),
         ("EFS04", (efs.efs(), efs.nfs(), efs.target("a")), "home-a.subnetId"),
         ("EFS04", (efs.efs(), efs.subnet("a"), efs.target("a")), "home-a.securityGroups[0]"),
     ],
@@ -32,8 +33,7 @@ def test_a_rule_names_the_value_from_elsewhere_that_it_needs(rule: str, things: 
     assert [diagnostic.message for diagnostic in said] == [f"{rule} not evaluated: needs {place}, which only `up` knows and will judge."]
 
 
-def test_what_a_program_without_its_cluster_may_find_there_is_advice() -> None:
-    rules = [by_id(RULES)["EFA07"]]
-    pool, pod = b.node_pool(), network.pod(gpu=8)
-    assert [diagnostic.mandatory for diagnostic in analyze(pool, pod, rules=rules)] == [False]
-    assert [diagnostic.mandatory for diagnostic in analyze(network.CLUSTER, pool, pod, rules=rules)] == [True]
+def test_each_finding_is_told_once_though_its_rule_runs_again_and_again() -> None:
+    volumes = [Thing(type=fsx.p2().type, name=name, properties=fsx.p2(importPath="s3://b").properties) for name in ("scratch", "home")]
+    said = analyze(*volumes, rules=[by_id(RULES)["FSX08"]])
+    assert [diagnostic.message.split(":")[0] for diagnostic in said] == ["FSX08 scratch", "FSX08 home"]

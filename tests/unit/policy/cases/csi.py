@@ -105,6 +105,7 @@ def scratch_pod() -> Thing:
 
 CASES = (
     valid("CSI02", efs()),
+    invalid("CSI03", named(EBS, metadata={"name": "gp3"}), lustre(deploymentType="SCRATCH_2"), claim("1Gi"), says="makes 1200 GiB"),
     valid(
         "CSI03", named(lustre(deploymentType="SCRATCH_2"), metadata={"name": UNKNOWN}), claim("1Gi", {"spec/storageClassName": b.DELETE})
     ),

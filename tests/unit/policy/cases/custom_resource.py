@@ -14,6 +14,9 @@ def queue(**spec: object) -> Thing:
 
 
 CASES = (
+    invalid("KUB01", b.node_pool({"metadata/name": "a" * 254}), says="at most 253 lower-case letters", edge=True),
+    valid("KUB01", b.node_pool({"apiVersion": "karpenter.sh/v1", "kind": "NodePool"})),
+    valid("KUB01", b.node_pool({"metadata/name": "a" * 253}), edge=True),
     valid("KUB01", b.node_pool()),
     valid("KUB01", b.mpi_job()),
     valid("KUB01", b.volcano_job()),

@@ -215,6 +215,17 @@ def of_volume(name: str, files: list[str] | None, resource: str | None = None) -
     return Thing(type=tokens.PERSISTENT_VOLUME, name=resource or name, properties=properties, sources={"spec": files} if files else {})
 
 
+def annotated(note: str) -> Thing:
+    """A volume of datasets with a note."""
+    plain = of_volume("datasets", ["scratch"])
+    return Thing(
+        type=plain.type,
+        name=plain.name,
+        properties=b.changed(plain.properties, {"metadata/annotations": {"note": note}}),
+        sources=plain.sources,
+    )
+
+
 def literal(name: str, files: str) -> Thing:
     """An association of a file system by its id."""
     properties = {"fileSystemId": files, "fileSystemPath": "/data", "dataRepositoryPath": f"s3://bucket/{name}"}
@@ -243,6 +254,7 @@ LINKS = (
     invalid("FSX08", scratch(importPath="s3://bb", exportPath="s3://b/out"), says="import path, bb", edge=True),
     invalid("FSX08", scratch(importPath="/data"), says="begins with s3://"),
     invalid("FSX08", scratch(importPath="s3://b"), association(), says="data is a data repository association of it"),
+    valid("FSX12", scratch(), annotated("filled from the last checkpoint")),
     valid("FSX12", scratch(), of_volume("jobs-checkpoints", ["other"])),
     valid("FSX12", scratch(), of_volume("jobs-checkpoints", None)),
     invalid("FSX12", scratch(), of_volume("checkpoints", ["scratch"], "jobs"), says="SCRATCH_2 for a volume of checkpoints"),
@@ -338,6 +350,10 @@ def subnet(zone: str | None, name: str = "private") -> Thing:
     return Thing(type=tokens.SUBNET, name=name, properties={"cidrBlock": "10.0.0.0/20", **zoned})
 
 
+def of_id(known: Any) -> Thing:
+    return Thing(type=tokens.SUBNET, name="other", properties={"id": known, "availabilityZone": "us-east-1b"})
+
+
 def placed(**properties: Any) -> Thing:
     shape = {"deploymentType": S2, "storageCapacity": 1200, "subnetIds": UNKNOWN, **properties}
     return Thing(type=tokens.LUSTRE, name="scratch", properties=shape, sources={"subnetIds": ["private"]})
@@ -391,6 +407,8 @@ OLDER = (older("ingress", self=True), older("egress", cidrBlocks=["10.0.0.0/16"]
 EVERY = tuple(separate(way, first, last) for way in ("ingress", "egress") for first, last in ((988, 988), (1018, 1023)))
 
 NETWORK = (
+    invalid("FSX10", of_id("subnet-1"), scratch(subnetIds="subnet-1"), b.node_pool(), says="in zone us-east-1b"),
+    valid("FSX10", subnet("us-east-1a"), of_id(UNKNOWN), placed(), b.node_pool()),
     valid("FSX10", subnet("us-east-1a"), placed(), b.node_pool(), b.node_pool({ZONES: ["us-east-1b"]}, name="p5-b")),
     valid("FSX10", subnet("us-east-1a"), placed(), b.node_pool()),
     valid("FSX10", subnet("us-east-1b"), placed(), b.node_pool({ZONES: ["us-east-1a", "us-east-1b"]}), edge=True),
