@@ -1,17 +1,20 @@
 """Placement groups: what EC2 accepts, and what fits into one."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from guardrails.efa import groups_with, pools_with
 from guardrails.facts import load
-from guardrails.links import demand, targets
-from guardrails.node import Node, Unknown
+from guardrails.links import targets
+from guardrails.node import Node
 from guardrails.pool import INSTANCE_TYPE, ZONE, allowed_values
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.tokens import CAPACITY_RESERVATION, LAUNCH_TEMPLATE, NODE_CLASS, NODE_GROUP, NODE_POOL, PLACEMENT_GROUP
 
 _BLOCK = "capacity-block"
+# Keys by which a user names its group, and the properties of the group that they mean: its id is its name.
+_NAMES = ((("name", "groupName"), ("name", "id")), (("id", "groupId"), ("placementGroupId",)))
 _STOPPING = frozenset({"stop", "hibernate"})
 
 
@@ -53,11 +56,13 @@ def _names(program: Program, user: Resource, key: str, place: Node, group: Resou
         return False
     if any(each is group for each in targets(program, user, key, PLACEMENT_GROUP)):
         return True
-    own = [group.at(name).raw for name in ("name", "id", "placementGroupId") if group.at(name).present]
-    literal = [place.at(name).value for name in ("name", "groupName", "id", "groupId") if place.at(name).present]
-    if any(isinstance(value, Unknown) for value in own):
-        demand(group.at("name"))
-    return any(value in own for value in literal)
+    return any(_named_by(place, keys, group, own) for keys, own in _NAMES)
+
+
+def _named_by(place: Node, keys: Sequence[str], group: Resource, own: Sequence[str]) -> bool:
+    wanted = [place.at(key).value for key in keys if place.at(key).present]
+    given = next((group.at(key) for key in own if group.at(key).present), None)
+    return bool(wanted) and given is not None and given.value in wanted
 
 
 def _pool(group: Resource, pool: Resource, report: Report) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from guardrails import command
 from guardrails.facts import load
+from guardrails.links import demand
 from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.quantity import quantity
@@ -132,6 +133,9 @@ def _job_queue(job: Resource, queues: Mapping[str, Resource], parents: set[str],
         report.refuse(job, place, allowed=f"a leaf queue; {name} is the parent of others")
     elif name in queues and queues[name].at("status", "state").text() == "Closed":
         report.refuse(job, place, allowed=f"a queue that is open; {name} is Closed")
+    elif name not in queues:
+        for queue in queues.values():
+            demand(queue.at("metadata", "name"))
 
 
 def _limits(queue: Resource, queues: Mapping[str, Resource], report: Report) -> None:

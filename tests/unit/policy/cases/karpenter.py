@@ -257,7 +257,6 @@ LIFETIMES = (
     invalid("KRP10", b.node_pool(SPOT), working(2), says="sweep has a grace of 30 (the default) s", edge=True),
     invalid("KRP10", b.node_pool(SPOT), working(2, {NEURON: 16}), says="sweep has a grace of 30 (the default) s"),
     invalid("KRP10", b.node_pool(SPOT), gang(600, replicas=1), says="a grace of 600 s", edge=True),
-    invalid("KRP10", b.node_pool(), chart("1.14.1", {"settings": {"interruptionQueue": ""}}), says='interruptionQueue is ""'),
     invalid("KRP10", CPU_SPOT, chart("1.14.1"), says="cpu uses spot or reserved capacity"),
 )
 
