@@ -34,7 +34,7 @@ def _groups(resource: Resource) -> Iterator[Node]:
 
 def _ray_container(group: Node) -> Node:
     """The first container of a group's pods is Ray's."""
-    return next(group.at("template", "spec", "containers").elements(), group.at("template", "spec", "containers", "0"))
+    return next(group.at("template", "spec", "containers").elements(), Node(None))
 
 
 def _resources(resource: Resource, report: Report) -> None:
@@ -112,10 +112,11 @@ def _sizes(resource: Resource, group: Node, report: Report) -> None:
 
 def _version(resource: Resource, group: Node, report: Report) -> None:
     said, image = _cluster(resource).at("rayVersion"), _ray_container(group).at("image")
-    tag = image.text().partition("@")[0].rsplit("/", 1)[-1].partition(":")[2]
+    # A registry may have a port, so the tag is looked for after the last slash.
+    name, _, tag = image.text().partition("@")[0].rpartition("/")[2].partition(":")
     named, installed = _VERSION.fullmatch(said.text()), _VERSION.match(tag)
     # Only Ray's own images have Ray's version as their tag.
-    if named and installed and image.text().partition(":")[0].rsplit("/", 1)[-1].startswith("ray") and named.groups() != installed.groups():
+    if named and installed and name.startswith("ray") and named.groups() != installed.groups():
         report.refuse(resource, said, allowed=f"{installed[0]}, the Ray of image {image.text()}")
 
 

@@ -29,6 +29,7 @@ _CLUSTER: dict[str, Any] = {
 }
 HEAD, GROUP = "headGroupSpec", "workerGroupSpecs/0"
 PARAMS = f"{GROUP}/rayStartParams"
+IMAGE_OF_GROUP = f"{GROUP}/template/spec/containers/0/image"
 HEAD_LIMITS = f"{HEAD}/template/spec/containers/0/resources/limits"
 
 
@@ -70,7 +71,18 @@ CASES = (
     invalid("RAY01", cluster({f"{HEAD}/rayStartParams": {}}), says='num-cpus is unset; allowed: "0"'),
     invalid("RAY01", service({f"{HEAD}/rayStartParams/num-cpus": "4"}), says='num-cpus is 4; allowed: "0"'),
     invalid("RAY01", cluster({HEAD_LIMITS: {GPU: 1}}), says="none on the head"),
+    valid("RAY01", cluster({f"{HEAD}/rayStartParams": {}, f"{HEAD}/resources": {"CPU": "0"}})),
+    valid("RAY01", cluster({f"{HEAD}/rayStartParams": {}, "workerGroupSpecs": []})),
+    invalid("RAY01", cluster({f"{HEAD}/rayStartParams/num-gpus": "0", HEAD_LIMITS: {GPU: 1}}), says="none on the head"),
+    invalid("RAY01", cluster({f"{PARAMS}/num-gpus": "0"}), says='num-gpus is 0; allowed: "4"'),
+    invalid("RAY01", cluster({f"{PARAMS}/num-gpus": "1", f"{GROUP}/template/spec/containers": []}), says='num-gpus is 1; allowed: "0"'),
     valid("RAY02", cluster()),
+    valid("RAY02", cluster({"enableInTreeAutoscaling": True, f"{GROUP}/minReplicas": b.DELETE})),
+    valid("RAY02", cluster({IMAGE_OF_GROUP: "registry.example/rays/trainer:2.54.0"})),
+    invalid("RAY02", cluster({f"{GROUP}/replicas": b.DELETE, f"{GROUP}/minReplicas": b.DELETE}), says="the number of replicas"),
+    invalid("RAY02", cluster({"rayVersion": "2.54.1", IMAGE_OF_GROUP: "registry.example:5000/mirror/ray:2.54.2"}), says="allowed: 2.54.2"),
+    invalid("RAY02", cluster({"rayVersion": "2.54.1", IMAGE_OF_GROUP: f"ray-ml:2.54.2@sha256:{'0' * 64}"}), says="allowed: 2.54.2"),
+    invalid("RAY02", cluster({"rayVersion": "2.54.1", IMAGE_OF_GROUP: "ray:2.54.2"}), says="allowed: 2.54.2"),
     valid("RAY02", cluster({"enableInTreeAutoscaling": True, f"{GROUP}/minReplicas": 0, f"{GROUP}/maxReplicas": 8})),
     valid("RAY02", job()),
     valid("RAY02", cluster({f"{GROUP}/template/spec/containers/0/image": "registry.example/trainer:7"})),
