@@ -4,7 +4,7 @@ import re
 
 from guardrails.facts import load
 from guardrails.fsx import SHAPE_CHECKS
-from guardrails.links import named, targets
+from guardrails.links import demand, named, targets
 from guardrails.lustre import LUSTRE_DRIVER, Shape, capacity_grid, file_system, flag, grid_words, on_grid, storage_class
 from guardrails.node import Node
 from guardrails.program import Program
@@ -273,7 +273,12 @@ def _changes_owner(container: Node, volume: str) -> bool:
 def _point_of(program: Program, volume: Resource) -> Resource | None:
     if volume.at("spec", "csi", "driver").text() != EFS_DRIVER:
         return None
-    points = targets(program, volume, "spec", ACCESS_POINT, place=volume.at("spec", "csi", "volumeHandle"))
+    handle = volume.at("spec", "csi", "volumeHandle")
+    # File system and access point in one text: fs-...::fsap-...
+    point = Node(handle.text().rpartition("::")[2]) if handle.known else handle
+    points = targets(program, volume, "spec", ACCESS_POINT, place=point)
+    if not points and not volume.sources.get("spec"):
+        demand(handle)
     return points[0] if points else None
 
 

@@ -28,10 +28,10 @@ def wanting(*terms: list[tuple[str, str, list[str]]]) -> PodTemplate:
     return pod(affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": written}}})
 
 
-def pool(name: str = "p5", labels: dict[str, str] | None = None, **requirements: list[str]) -> Resource:
-    needs = [{"key": key, "operator": "In", "values": values} for key, values in requirements.items()]
+def pool(requirements: dict[str, list[str]] | None = None, labels: dict[str, str] | None = None) -> Resource:
+    needs = [{"key": key, "operator": "In", "values": values} for key, values in (requirements or {}).items()]
     template = {"metadata": {"labels": labels or {}}, "spec": {"requirements": needs}}
-    return Resource(type=tokens.NODE_POOL, name=name, properties=Node({"metadata": {"name": name}, "spec": {"template": template}}))
+    return Resource(type=tokens.NODE_POOL, name="p5", properties=Node({"metadata": {"name": "p5"}, "spec": {"template": template}}))
 
 
 def test_labels_are_wanted_by_selector_and_by_the_only_term_of_an_affinity() -> None:
@@ -62,9 +62,9 @@ def test_a_pool_is_selected_by_its_name_its_labels_and_its_requirements() -> Non
     assert not selects(pod(nodeSelector={"team": "a"}), pool(labels={"team": "b"}))
     assert not selects(pod(nodeSelector={"team": "a"}), pool())
     assert selects(pod(nodeSelector={ZONE: "a"}), pool())
-    assert selects(wanting([(ZONE, "In", ["a", "b"])]), pool(**{ZONE: ["b", "c"]}))
-    assert not selects(wanting([(ZONE, "In", ["a"])]), pool(**{ZONE: ["b", "c"]}))
-    assert not selects(pod(nodeSelector={ZONE: "b", "team": "a"}), pool(**{ZONE: ["b"]}))
+    assert selects(wanting([(ZONE, "In", ["a", "b"])]), pool({ZONE: ["b", "c"]}))
+    assert not selects(wanting([(ZONE, "In", ["a"])]), pool({ZONE: ["b", "c"]}))
+    assert not selects(pod(nodeSelector={ZONE: "b", "team": "a"}), pool({ZONE: ["b"]}))
     assert not selects(pod(), pool())
 
 

@@ -83,6 +83,9 @@ FLOCK = Thing(
 )
 POINT = Thing(type=tokens.ACCESS_POINT, name="team", properties={"posixUser": {"uid": 1000, "gid": 1000}})
 EFS_VOLUME = volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": UNKNOWN}}, {"spec": ["team"]})
+BY_HANDLE = volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1::fsap-1"}})
+MADE_POINT = Thing(type=POINT.type, name="team", properties={**POINT.properties, "id": "fsap-1"})
+OTHER_POINT = Thing(type=POINT.type, name="guests", properties={"posixUser": {"uid": 2000, "gid": 2000}, "id": "fsap-2"})
 CHOWN = {"name": "own", "command": ["sh", "-c", "chown -R 1000 /data"], "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
 
 
@@ -224,4 +227,6 @@ CASES = (
     valid("CSI06", claim("1Gi", {"metadata/name": UNKNOWN}), scratch_pod()),
     valid("CSI06", named(EBS, metadata={"name": UNKNOWN}), claim("1Gi", STATIC), EFS_VOLUME, POINT, pod(user=1000)),
     valid("CSI06", claim("1Gi", STATIC), volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1"}}), pod(user=0)),
+    valid("CSI06", claim("1Gi", STATIC), BY_HANDLE, OTHER_POINT, pod(user=0)),
+    invalid("CSI06", claim("1Gi", STATIC), BY_HANDLE, OTHER_POINT, MADE_POINT, pod(user=0), says="runAsUser is 0; allowed: 1000"),
 )
