@@ -30,12 +30,13 @@ from guardrails import (
     slurm,
     storage,
     volcano,
+    volcano_admission,
 )
 from guardrails.rule import Example, Rule, StackRule
 
 _PLATFORM = (storage, network, karpenter, eks, security)
 _PODS = (pod, pod_security, images, pod_devices, pod_memory)
-_JOBS = (mpi, volcano, batch_job, ray, slurm, hub, argo)
+_JOBS = (mpi, volcano, volcano_admission, batch_job, ray, slurm, hub, argo)
 _TRAINING = (deepspeed, parallelism, checkpointing)
 _MODULES = (custom_resource, karpenter_admission, *_PLATFORM, *_PODS, *_JOBS, *_TRAINING, release)
 

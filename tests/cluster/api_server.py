@@ -7,7 +7,7 @@ import socket
 import ssl
 import subprocess
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ class ApiServer:
             assert status == 201, answer
         for definition in definitions:
             name = definition["metadata"]["name"]
-            _until(lambda name=name: self._established(name), f"definition {name}")
+            until(lambda name=name: self._established(name), f"definition {name}")
 
     def dry_run(self, path: str, value: Mapping[str, Any]) -> tuple[bool, str]:
         """Whether the server would take the object, and what it says where it would not."""
@@ -92,7 +92,7 @@ def api_server(folder: Path, etcd: Path, server: Path) -> Generator[ApiServer]:
         program([server, *_server_flags(folder, client, port, key)], folder / "apiserver.log"),
     ):
         found = ApiServer(port, folder)
-        _until(found.ready, f"the API server ({folder / 'apiserver.log'})")
+        until(found.ready, f"the API server ({folder / 'apiserver.log'})")
         yield found
 
 
@@ -138,7 +138,8 @@ def _server_flags(folder: Path, client: int, port: int, key: Path) -> list[str]:
     ]
 
 
-def _until(condition: Any, what: str) -> None:
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Wait until `condition` holds; an AssertionError that names `what` where it never does."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while time.monotonic() < deadline:
         if condition():

@@ -167,7 +167,40 @@ _CHOICES: Mapping[str, Mapping[str, Sequence[Any]]] = {
             [{"event": "PodFailed", "exitCode": 3, "action": "RestartJob"}],
             [{"exitCode": 0, "action": "RestartJob"}],
             [{"exitCode": 3, "action": "RestartJob"}],
+            [{"exitCode": 3, "action": "RestartJob"}] * 2,
+            [{"event": "*", "action": "RestartJob"}, {"event": "PodFailed", "action": "RestartJob"}],
+            [{"event": "*", "action": "RestartJob"}],
+            [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}],
+            [{"events": ["PodFailed", "Sneeze"], "action": "RestartJob"}],
+            [{"action": "RestartJob"}],
+            [{"event": "PodFailed", "action": "SyncJob"}],
+            [{"event": "PodFailed"}],
         ),
+        "spec/tasks/0/policies": (
+            [{"event": "TaskCompleted", "action": "CompleteJob"}],
+            [{"event": "OutOfSync", "action": "RestartJob"}],
+            [{"event": "PodEvicted", "action": "RestartTask"}] * 2,
+        ),
+        "spec/tasks/0/minAvailable": (0, 1, 99, -1),
+        "spec/tasks/0/topologyPolicy": ("none", "best-effort", "restricted", "single-numa-node", "any"),
+        "spec/tasks/0/dependsOn": ({"name": ["missing"]}, {"name": []}),
+        "spec/plugins": ({"svc": [], "env": []}, {"svc": []}, {"mpi": ["--master=x"]}, {"pytorch": []}, {"sneeze": []}, {}),
+        "spec/queue": ("default", "root", ""),
+        "spec/volumes": (
+            [{"mountPath": "/data", "volumeClaimName": "data"}],
+            [{"mountPath": "/data", "volumeClaimName": "data"}] * 2,
+            [{"mountPath": "", "volumeClaimName": "data"}],
+            [{"mountPath": "/data"}],
+            [{"mountPath": "/data", "volumeClaimName": "Data"}],
+            [{"mountPath": "/data", "volumeClaimName": "data", "volumeClaim": {"accessModes": ["ReadWriteOnce"]}}],
+        ),
+        "spec/networkTopology": (
+            {"mode": "hard", "highestTierAllowed": 1},
+            {"mode": "hard", "highestTierName": "rack"},
+            {"mode": "hard", "highestTierAllowed": 1, "highestTierName": "rack"},
+            {"mode": "firm"},
+        ),
+        "metadata/name": ("ok", "a" * 64, "a" * 300),
     },
     RAY: {
         "spec/workerGroupSpecs/0/replicas": (0, 2, -1, "2"),
@@ -180,26 +213,31 @@ _CHOICES: Mapping[str, Mapping[str, Sequence[Any]]] = {
 }
 
 
-def objects(count: int, seed: int, takes: Callable[[Thing], bool]) -> Iterator[tuple[Thing, Thing]]:
-    """`count` objects, the kinds in turn, each with the object that it was before it was changed, which the server `takes`."""
+def objects(
+    count: int, seed: int, takes: Callable[[Thing], bool], *, kinds: Sequence[str] = KINDS, spared: str = ""
+) -> Iterator[tuple[Thing, Thing]]:
+    """`count` objects, the kinds in turn, each with the object that it was before it was changed, which the server `takes`.
+
+    Nothing is changed below a key of the name `spared`.
+    """
     chance = random.Random(seed)
-    bases = {kind: [thing for thing in _bases(kind) if takes(thing)] for kind in KINDS}
+    found = {kind: [thing for thing in bases(kind) if takes(thing)] for kind in kinds}
     for number in range(count):
-        base = chance.choice(bases[KINDS[number % len(KINDS)]])
+        base = chance.choice(found[kinds[number % len(kinds)]])
         thing = base
         for _ in range(chance.choice((0, 1, 1, 1, 2, 3))):
-            thing = _changed(thing, chance)
+            thing = _changed(thing, chance, spared)
         yield base, thing
 
 
-def _bases(kind: str) -> list[Thing]:
+def bases(kind: str) -> list[Thing]:
     """The objects of the rules' own tables."""
     found = [thing for case in CASES for thing in case.things if thing.type == kind and "04da6b54" not in repr(thing.properties)]
     assert found, f"no case has a {kind}"
     return found
 
 
-def _changed(thing: Thing, chance: random.Random) -> Thing:
+def _changed(thing: Thing, chance: random.Random, spared: str) -> Thing:
     choices = _CHOICES[thing.type]
     if chance.random() < 0.6:
         path = chance.choice(list(choices))
@@ -210,7 +248,7 @@ def _changed(thing: Thing, chance: random.Random) -> Thing:
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
             return thing
     # The API server's own part of the metadata is not ours to judge.
-    found = [place for place in places(thing.properties) if place[0] == "spec" and len(place) > 1]
+    found = [place for place in places(thing.properties) if place[0] == "spec" and len(place) > 1 and spared not in place]
     return with_value(thing, chance.choice(found), _fresh(chance.choice(_VALUES))) if found else thing
 
 

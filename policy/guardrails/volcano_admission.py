@@ -1,0 +1,164 @@
+"""Volcano jobs: what Volcano's own admission takes beyond the definition."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from guardrails.facts import load
+from guardrails.node import Node
+from guardrails.quantity import quantity
+from guardrails.rule import Example, Report, Resource, Rule
+from guardrails.tokens import VOLCANO_JOB
+
+_LONGEST_NAME = 63
+_ROLES = {"master": "master", "worker": "worker"}
+"""Flag of the mpi plug-in -> name of the task where the flag is not given."""
+_CLAIM_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_NO_TOPOLOGY = ("", "none")
+
+
+def _admission(job: Resource, report: Report) -> None:
+    for check in (_tasks, _dependencies, _plugins, _volumes):
+        with report.part():
+            check(job, report)
+    with report.part():
+        _network(job, job.at("spec", "networkTopology"), report)
+
+
+def _named(job: Resource) -> Iterator[tuple[str, Node]]:
+    """The tasks with their names; Volcano names one that has none by its place."""
+    for index, task in enumerate(job.at("spec", "tasks").elements()):
+        yield task.at("name").text() or f"default{index}", task
+
+
+def _tasks(job: Resource, report: Report) -> None:
+    seen: set[str] = set()
+    for name, task in _named(job):
+        with report.part():
+            if name in seen:
+                report.refuse(job, task.at("name"), allowed="a name of its own: another task has it")
+            seen.add(name)
+        for check in (_pod_name, _partitions, _whole_cpus):
+            with report.part():
+                check(job, name, task, report)
+
+
+def _pod_name(job: Resource, name: str, task: Node, report: Report) -> None:
+    own = job.at("metadata", "name")
+    last = f"{own.text()}-{name}-{max(0, (task.at('replicas').integer() or 1) - 1)}"
+    if own.present and len(last) > _LONGEST_NAME:
+        most = _LONGEST_NAME - (len(last) - len(own.text()))
+        report.refuse(job, own, allowed=f"at most {most} characters: its pods' names, with task {name} and a number, are host names")
+
+
+def _partitions(job: Resource, _name: str, task: Node, report: Report) -> None:
+    policy = task.at("partitionPolicy")
+    if not policy.present:
+        return
+    total, size, least = (policy.at(key) for key in ("totalPartitions", "partitionSize", "minPartitions"))
+    for count in (total, size):
+        if not (count.integer() or 0) > 0:
+            report.refuse(job, count, allowed="at least 1")
+            return
+    pods, together = (total.integer() or 0) * (size.integer() or 0), (least.integer() or 0) * (size.integer() or 0)
+    if (task.at("replicas").integer() or 0) != pods:
+        report.refuse(job, task.at("replicas"), allowed=f"{pods}, the partitions times their size")
+    elif task.at("minAvailable").present and task.at("minAvailable").integer() != together:
+        report.refuse(job, task.at("minAvailable"), allowed=f"{together}, minPartitions times the size of a partition")
+    _network(job, policy.at("networkTopology"), report)
+
+
+def _whole_cpus(job: Resource, _name: str, task: Node, report: Report) -> None:
+    if task.at("topologyPolicy").text() in _NO_TOPOLOGY:
+        return
+    spec = task.at("template", "spec")
+    for container in (*spec.at("containers").elements(), *spec.at("initContainers").elements()):
+        resources = container.at("resources")
+        place = resources.at("requests" if any(True for _ in resources.at("requests").entries()) else "limits", "cpu")
+        cpus = quantity(place.text()) if place.present else None
+        if not cpus or cpus % 1:
+            report.refuse(job, place, allowed="a whole number of CPUs, which a topology policy needs")
+
+
+def _network(job: Resource, topology: Node, report: Report) -> None:
+    tier = topology.at("highestTierName")
+    if tier.text() and topology.at("highestTierAllowed").present:
+        report.refuse(job, tier, allowed="unset beside highestTierAllowed: the tier is said once")
+
+
+def _dependencies(job: Resource, report: Report) -> None:
+    waits = {name: [each.text() for each in task.at("dependsOn", "name").elements()] for name, task in _named(job)}
+    stuck = _never_started(waits)
+    for name, task in _named(job):
+        if name in stuck:
+            report.refuse(job, task.at("dependsOn", "name"), allowed="tasks of this job that do not, in turn, wait for this one")
+            return
+
+
+def _never_started(waits: Mapping[str, Sequence[str]]) -> set[str]:
+    """Tasks that wait for each other or for one that is not there."""
+    left = dict(waits)
+    while ready := [name for name, others in left.items() if not any(other in left or other not in waits for other in others)]:
+        for name in ready:
+            del left[name]
+    return set(left)
+
+
+def _plugins(job: Resource, report: Report) -> None:
+    known = load("volcano")["plugins"]
+    for name, arguments in job.at("spec", "plugins").entries():
+        if name not in known:
+            report.refuse(job, arguments, allowed=f"one of {', '.join(known)}", found=name)
+        elif name == "mpi":
+            _mpi_tasks(job, arguments, report)
+
+
+def _mpi_tasks(job: Resource, arguments: Node, report: Report) -> None:
+    names = [name for name, _ in _named(job)]
+    given = [argument.text().lstrip("-").partition("=") for argument in arguments.elements()]
+    for flag, usual in _ROLES.items():
+        wanted = next((value for name, _, value in given if name == flag), usual)
+        if wanted not in names:
+            report.refuse(job, arguments, allowed=f"--{flag}= with one of the tasks {', '.join(names)}", found=f"without a task {wanted}")
+
+
+def _volumes(job: Resource, report: Report) -> None:
+    seen: set[str] = set()
+    for volume in job.at("spec", "volumes").elements():
+        with report.part():
+            _volume(job, volume, seen, report)
+
+
+def _volume(job: Resource, volume: Node, seen: set[str], report: Report) -> None:
+    path, name, claim = volume.at("mountPath"), volume.at("volumeClaimName"), volume.at("volumeClaim")
+    if not path.text():
+        report.refuse(job, path, allowed="a path")
+    elif path.text() in seen:
+        report.refuse(job, path, allowed="a path of its own: another volume is mounted there")
+    seen.add(path.text())
+    if bool(name.text()) == claim.present:
+        report.refuse(
+            job, volume, allowed="volumeClaimName or volumeClaim, one of both", found="with both" if claim.present else "with neither"
+        )
+    elif name.text() and not _CLAIM_NAME.fullmatch(name.text()):
+        report.refuse(job, name, allowed="lower-case letters, digits, - and ., with a letter or digit at both ends")
+
+
+def _job(**spec: object) -> Example:
+    tasks = [{"name": name, "replicas": 1} for name in ("master", "worker")]
+    return Example(VOLCANO_JOB, {"metadata": {"name": "finetune"}, "spec": {"tasks": tasks, **spec}})
+
+
+RULES = (
+    Rule(
+        id="VOL04",
+        name="job-require-admission",
+        title="Tasks, plug-ins and volumes are ones that Volcano's admission takes",
+        types=frozenset({VOLCANO_JOB}),
+        check=_admission,
+        why="Volcano's admission refuses the job when the rest is made.",
+        fix="name each task and mount path once, keep pods' names within 63 characters, and use plug-ins and dependencies that exist.",
+        source="volcano 1.14.1 admission: jobs/validate/admit_job.go, util.go",
+        valid=(_job(plugins={"mpi": ["--master=master", "--worker=worker"]}),),
+        invalid=(_job(plugins={"mpi": ["--master=launcher"]}),),
+    ),
+)

@@ -1,0 +1,112 @@
+"""What Volcano's admission takes of a job."""
+
+from typing import Any
+
+from tests.unit.policy import builders as b
+from tests.unit.policy.analyzer import Thing
+from tests.unit.policy.case import invalid, valid
+
+TASK = "spec/tasks/0"
+
+
+def job(changes: dict[str, Any] | None = None) -> Thing:
+    return b.volcano_job(changes or {})
+
+
+def tasks(*each: dict[str, Any], **spec: Any) -> Thing:
+    """A job of small tasks."""
+    made = [
+        {"replicas": 1, "template": {"spec": {"containers": [{"name": "main", "image": "registry.example/a:1"}]}}, **task} for task in each
+    ]
+    return job({"spec/tasks": made, "spec/minAvailable": len(each), **{f"spec/{key}": value for key, value in spec.items()}})
+
+
+def after(name: str, *others: str) -> dict[str, Any]:
+    return {"name": name, "dependsOn": {"name": list(others)}}
+
+
+def pinned(resources: dict[str, Any], policy: str = "single-numa-node", where: str = "containers") -> Thing:
+    container = {"name": "main", "image": "registry.example/a:1", "resources": resources}
+    ordinary = {"name": "trainer", "image": "registry.example/a:1", "resources": {"limits": {"cpu": 4}}}
+    spec = {"containers": [container]} if where == "containers" else {"containers": [ordinary], where: [container]}
+    return tasks({"name": "worker", "topologyPolicy": policy, "template": {"spec": spec}})
+
+
+def parted(total: int, size: int, least: int | None = None, **task: Any) -> Thing:
+    policy = {"totalPartitions": total, "partitionSize": size, **({} if least is None else {"minPartitions": least})}
+    return tasks({"name": "worker", "replicas": 4, "partitionPolicy": policy, **task})
+
+
+def volumes(*each: dict[str, Any]) -> Thing:
+    return job({"spec/volumes": list(each)})
+
+
+DATA = {"mountPath": "/data", "volumeClaimName": "data"}
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+MASTER, WORKER = {"name": "master"}, {"name": "worker"}
+
+CASES = (
+    valid("VOL04", job()),
+    valid("VOL04", job({"spec/plugins": {"svc": [], "env": [], "ssh": []}})),
+    valid("VOL04", tasks(MASTER, WORKER, plugins={"mpi": []})),
+    valid("VOL04", tasks({"name": "launcher"}, {"name": "rank"}, plugins={"mpi": ["--master=launcher", "-worker=rank", "--port=22"]})),
+    valid("VOL04", tasks({}, {})),
+    valid("VOL04", tasks(after("b", "a"), {"name": "a"}, after("c", "a", "b"))),
+    valid("VOL04", volumes(DATA, {"mountPath": "/out", "volumeClaim": CLAIM})),
+    valid("VOL04", pinned({"limits": {"cpu": "4"}})),
+    valid("VOL04", pinned({"limits": {"cpu": "4"}, "requests": {"cpu": "2000m"}})),
+    valid("VOL04", pinned({"limits": {"cpu": "1500m"}}, policy="none")),
+    valid("VOL04", parted(2, 2)),
+    valid("VOL04", parted(2, 2, 1, minAvailable=2)),
+    valid("VOL04", job({"spec/networkTopology": {"mode": "hard", "highestTierAllowed": 2}})),
+    valid("VOL04", job({"spec/networkTopology": {"mode": "hard", "highestTierName": "rack"}})),
+    valid("VOL04", job({"metadata/name": "a" * 54, f"{TASK}/name": "worker"}), edge=True),
+    valid("VOL04", job({"metadata/name": b.DELETE})),
+    invalid("VOL04", job({"metadata/name": "a" * 55, f"{TASK}/name": "worker"}), says="at most 54 characters", edge=True),
+    invalid("VOL04", job({"metadata/name": "a" * 54, f"{TASK}/name": "worker", f"{TASK}/replicas": 11}), says="at most 53 characters"),
+    invalid("VOL04", tasks(WORKER, WORKER), says="a name of its own: another task has it"),
+    invalid("VOL04", tasks({}, {"name": "default0"}), says="spec.tasks[1].name is default0"),
+    invalid(
+        "VOL04", job({"spec/plugins": {"svc": [], "horovod": []}}), says="spec.plugins.horovod is horovod; allowed: one of ssh, env, svc"
+    ),
+    invalid(
+        "VOL04", tasks({"name": "launcher"}, WORKER, plugins={"mpi": []}), says="without a task master; allowed: --master= with one of"
+    ),
+    invalid("VOL04", tasks(MASTER, {"name": "rank"}, plugins={"mpi": ["--worker=ranks"]}), says="without a task ranks"),
+    invalid("VOL04", tasks(after("a", "b"), after("b", "a"), {"name": "c"}), says="spec.tasks[0].dependsOn.name is [b]"),
+    invalid("VOL04", tasks({"name": "a"}, after("b", "missing")), says="spec.tasks[1].dependsOn.name is [missing]"),
+    invalid("VOL04", tasks(after("a", "a")), says="tasks of this job that do not, in turn, wait"),
+    invalid("VOL04", volumes(DATA, {**DATA, "volumeClaimName": "more"}), says="spec.volumes[1].mountPath is /data"),
+    invalid("VOL04", volumes({"volumeClaimName": "data"}), says="mountPath is unset; allowed: a path"),
+    invalid("VOL04", volumes({"mountPath": "/data"}), says="spec.volumes[0] is with neither"),
+    invalid("VOL04", volumes({**DATA, "volumeClaim": CLAIM}), says="spec.volumes[0] is with both"),
+    invalid("VOL04", volumes({**DATA, "volumeClaimName": "Data"}), says="volumeClaimName is Data"),
+    invalid("VOL04", pinned({"limits": {"cpu": "1500m"}}), says="limits.cpu is 1500m; allowed: a whole number of CPUs"),
+    invalid("VOL04", pinned({"limits": {"cpu": 4}, "requests": {"cpu": "500m"}}, "restricted"), says="requests.cpu is 500m"),
+    invalid("VOL04", pinned({}, "best-effort"), says="limits.cpu is unset"),
+    invalid("VOL04", pinned({"requests": {"cpu": "0"}}), says="requests.cpu is 0"),
+    invalid("VOL04", pinned({"limits": {"cpu": "0.5"}}, where="initContainers"), says="initContainers[0].resources.limits.cpu is 0.5"),
+    invalid("VOL04", parted(2, 3), says="replicas is 4; allowed: 6, the partitions times their size"),
+    invalid("VOL04", parted(0, 2), says="totalPartitions is 0; allowed: at least 1"),
+    invalid("VOL04", parted(4, 0), says="partitionSize is 0; allowed: at least 1"),
+    invalid("VOL04", parted(2, 2, 1, minAvailable=4), says="minAvailable is 4; allowed: 2"),
+    invalid(
+        "VOL04",
+        job({"spec/networkTopology": {"mode": "hard", "highestTierAllowed": 1, "highestTierName": "rack"}}),
+        says="highestTierName is rack; allowed: unset beside highestTierAllowed",
+    ),
+    invalid(
+        "VOL04",
+        tasks(
+            {
+                **WORKER,
+                "partitionPolicy": {
+                    "totalPartitions": 1,
+                    "partitionSize": 1,
+                    "networkTopology": {"highestTierAllowed": 1, "highestTierName": "a"},
+                },
+            }
+        ),
+        says="partitionPolicy.networkTopology.highestTierName is a",
+    ),
+)
