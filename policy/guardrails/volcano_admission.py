@@ -37,7 +37,7 @@ def _tasks(job: Resource, report: Report) -> None:
             if name in seen:
                 report.refuse(job, task.at("name"), allowed="a name of its own: another task has it")
             seen.add(name)
-        for check in (_pod_name, _partitions, _whole_cpus):
+        for check in (_pod_name, _containers, _partitions, _whole_cpus):
             with report.part():
                 check(job, name, task, report)
 
@@ -48,6 +48,12 @@ def _pod_name(job: Resource, name: str, task: Node, report: Report) -> None:
     if own.present and len(last) > _LONGEST_NAME:
         most = _LONGEST_NAME - (len(last) - len(own.text()))
         report.refuse(job, own, allowed=f"at most {most} characters: its pods' names, with task {name} and a number, are host names")
+
+
+def _containers(job: Resource, _name: str, task: Node, report: Report) -> None:
+    containers = task.at("template", "spec", "containers")
+    if not any(True for _ in containers.elements()):
+        report.refuse(job, containers, allowed="at least one container")
 
 
 def _partitions(job: Resource, _name: str, task: Node, report: Report) -> None:
@@ -144,7 +150,8 @@ def _volume(job: Resource, volume: Node, seen: set[str], report: Report) -> None
 
 
 def _job(**spec: object) -> Example:
-    tasks = [{"name": name, "replicas": 1} for name in ("master", "worker")]
+    template = {"spec": {"containers": [{"name": "main", "image": "registry.example/trainer:1.4.2"}]}}
+    tasks = [{"name": name, "replicas": 1, "template": template} for name in ("master", "worker")]
     return Example(VOLCANO_JOB, {"metadata": {"name": "finetune"}, "spec": {"tasks": tasks, **spec}})
 
 

@@ -27,6 +27,8 @@ pytestmark = pytest.mark.cluster
 
 COUNT = int(os.environ.get("TRAINYARD_POLICY_OBJECTS", "600"))
 SEED = 20261130
+# Whether the cluster has a queue of that name, no program says.
+_MADE_ELSEWHERE = "unable to find job queue"
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +80,7 @@ def compare(served: ApiServer, paths: Mapping[str, str], count: int, **chosen: A
         before = mandatory(base)
         found = {rule for line, rule in mandatory(thing).items() if line not in before}
         refused[thing.type.rpartition(":")[2]] += not taken
-        if not taken and not found:
+        if not taken and not found and _MADE_ELSEWHERE not in said:
             escapes.append(f"{thing.type.rpartition(':')[2]}: {said}")
         if taken:
             extra.update(found)

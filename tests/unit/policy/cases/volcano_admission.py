@@ -64,6 +64,8 @@ CASES = (
     valid("VOL04", job({"metadata/name": b.DELETE})),
     invalid("VOL04", job({"metadata/name": "a" * 55, f"{TASK}/name": "worker"}), says="at most 54 characters", edge=True),
     invalid("VOL04", job({"metadata/name": "a" * 54, f"{TASK}/name": "worker", f"{TASK}/replicas": 11}), says="at most 53 characters"),
+    invalid("VOL04", job({f"{TASK}/template/spec/containers": []}), says="containers is []; allowed: at least one container", edge=True),
+    invalid("VOL04", job({f"{TASK}/template": b.DELETE}), says="template.spec.containers is unset"),
     invalid("VOL04", tasks(WORKER, WORKER), says="a name of its own: another task has it"),
     invalid("VOL04", tasks({}, {"name": "default0"}), says="spec.tasks[1].name is default0"),
     invalid(
