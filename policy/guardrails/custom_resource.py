@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from guardrails.facts import custom_resource_schemas
+from guardrails.names import OBJECT_NAME
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.schema import Schemas
 from guardrails.tokens import NODE_POOL
 
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_NAME = 253
 _LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 _LONGEST_LABEL = 63
@@ -39,7 +39,7 @@ def _below(resource: Resource, node: Node, schema: Mapping[str, Any], report: Re
 
 def _name(resource: Resource, report: Report) -> None:
     name = resource.at("metadata", "name")
-    if name.present and (len(name.text()) > _LONGEST_NAME or not _NAME.fullmatch(name.text())):
+    if name.present and (len(name.text()) > _LONGEST_NAME or not OBJECT_NAME.fullmatch(name.text())):
         report.refuse(
             resource, name, allowed=f"at most {_LONGEST_NAME} lower-case letters, digits, - and ., with a letter or digit at both ends"
         )

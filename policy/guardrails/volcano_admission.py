@@ -1,9 +1,9 @@
 """Volcano jobs: what Volcano's own admission takes beyond the definition."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from guardrails.facts import load
+from guardrails.names import OBJECT_NAME
 from guardrails.node import Node
 from guardrails.quantity import quantity
 from guardrails.rule import Example, Report, Resource, Rule
@@ -12,7 +12,6 @@ from guardrails.tokens import VOLCANO_JOB
 _LONGEST_NAME = 63
 _ROLES = {"master": "master", "worker": "worker"}
 """Flag of the mpi plug-in -> name of the task where the flag is not given."""
-_CLAIM_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NO_TOPOLOGY = ("", "none")
 
 
@@ -145,7 +144,7 @@ def _volume(job: Resource, volume: Node, seen: set[str], report: Report) -> None
         report.refuse(
             job, volume, allowed="volumeClaimName or volumeClaim, one of both", found="with both" if claim.present else "with neither"
         )
-    elif name.text() and not _CLAIM_NAME.fullmatch(name.text()):
+    elif name.text() and not OBJECT_NAME.fullmatch(name.text()):
         report.refuse(job, name, allowed="lower-case letters, digits, - and ., with a letter or digit at both ends")
 
 
