@@ -12,7 +12,7 @@ from typing import NoReturn
 from training import last_words
 from training.config import TrainConfig
 from training.config_file import build_config, read_config
-from training.errors import StopRequestedError, TrainingError
+from training.errors import HungPeerError, StopRequestedError, TrainingError
 from training.exit_codes import ExitCode
 from training.launch import Launch, LaunchError, read_launch, refuse_other_local_rank
 from training.lease import LeaseError
@@ -60,6 +60,8 @@ def run_command(parser: argparse.ArgumentParser, arguments: Sequence[str] | None
         return _fail(where, str(error), ExitCode.CONFIG)
     except StopRequestedError as error:
         return _fail(where, f"{error}; nothing to save", ExitCode.RESTART)
+    except HungPeerError as error:
+        return _fail(where, str(error), ExitCode.HUNG)
     except (TrainingError, LeaseError, OSError) as error:
         return _fail(where, f"{type(error).__name__}: {error}", ExitCode.FAILED)
     except Exception as error:

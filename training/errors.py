@@ -5,6 +5,10 @@ class TrainingError(RuntimeError):
     """The run cannot go on."""
 
 
+class HungPeerError(TrainingError):
+    """Another rank made no progress and has ended for it; names it and the place where it stood."""
+
+
 class RendezvousError(TrainingError):
     """The ranks did not find each other; names the ones that are missing or came twice."""
 

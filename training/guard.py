@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from training.config import TrainConfig
 from training.distributed import Ranks, is_lost_peer
-from training.errors import StopRequestedError, TrainingError
+from training.errors import StopRequestedError
 from training.incident import Incident, describe_process
 from training.watchdog import Watchdog, watching
 
@@ -15,7 +15,7 @@ from training.watchdog import Watchdog, watching
 def guarded(config: TrainConfig, ranks: Ranks) -> Generator[Watchdog]:
     """Watch this rank during the block; collective on entry.
 
-    A failure is noted for the others; a lost peer becomes a TrainingError that names the rank and its reason.
+    A failure is noted for the others; a lost peer becomes a TrainingError (HungPeerError after a hang) that names the rank and its reason.
     """
     start = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{ranks.launch.attempt}"
     directory = config.run_directory / "incidents" / ranks.broadcast(start)
@@ -28,6 +28,6 @@ def guarded(config: TrainConfig, ranks: Ranks) -> Generator[Watchdog]:
         raise
     except Exception as error:
         if isinstance(error, RuntimeError) and is_lost_peer(error):
-            raise TrainingError(incident.explain_lost_peer(str(error).splitlines()[0])) from error
+            raise incident.explain_lost_peer(str(error).splitlines()[0]) from error
         incident.note("failed", f"{type(error).__name__}: {error}")
         raise

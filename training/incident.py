@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from training.errors import HungPeerError, TrainingError
+
 # How long ranks that lost a peer wait for its reason; network file systems show another client's file only after a while.
 _PATIENCE_SECONDS = 3.0
 _POLL_SECONDS = 0.05
@@ -69,21 +71,26 @@ class Incident:
         own = [note for note in self.notes().values() if note.kind != "lost"]
         return min(own, key=lambda note: note.time) if own else None
 
-    def explain_lost_peer(self, error: str) -> str:
-        """Why a collective failed here: the first failure of another rank, or the ranks that have ended without a word."""
+    def explain_lost_peer(self, error: str) -> TrainingError:
+        """Why a collective failed here: the first failure of another rank, or the ranks that have ended without a word.
+
+        A HungPeerError where that failure is a hang: it is the whole run's, whoever of the ranks saw it first.
+        """
         self.note("lost", error)
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while time.monotonic() < deadline:
             cause = self.cause()
             if cause:
-                return f"lost contact because rank {cause.rank} failed first: {cause.reason}"
+                kind = HungPeerError if cause.kind == "hung" else TrainingError
+                place = f" ({cause.place})" if cause.place else ""
+                return kind(f"lost contact because rank {cause.rank} failed first: {cause.reason}{place}")
             time.sleep(_POLL_SECONDS)
         silent = [rank for rank in range(len(self._processes)) if rank not in self.notes()]
         if not silent:
-            return f"all ranks lost contact with each other, as when a network fails ({error})"
+            return TrainingError(f"all ranks lost contact with each other, as when a network fails ({error})")
         named = "; ".join(f"rank {rank} ({self._processes[rank]})" for rank in silent[:_MANY])
         more = f" and {len(silent) - _MANY} more" if len(silent) > _MANY else ""
-        return f"lost contact with {named}{more}, which left no reason: killed, or its host is gone ({error})"
+        return TrainingError(f"lost contact with {named}{more}, which left no reason: killed, or its host is gone ({error})")
 
     def stacks_file(self) -> Path:
         """Where this rank's stacks go."""

@@ -84,6 +84,8 @@ def start(request: dict[str, Any]) -> int:
     code = 70
     try:
         code = importlib.import_module(request["module"]).main(request["start"])
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 1
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -129,6 +130,27 @@ def test_a_node_that_cannot_find_node_0_says_so_and_one_that_waits_for_others_le
         finished = wait([waiting], 60)
     assert finished.codes == [75], finished.log
     assert "SIGTERM came" in finished.log
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.002, 0.01, 0.05, 0.2, 0.5])
+def test_a_signal_before_any_rank_runs_asks_for_a_restart_at_whatever_moment_it_comes(job: Job, seconds: float) -> None:
+    _, second = two_nodes()
+    with supervised(job, second) as (waiting,):
+        wait_until(lambda: handles(waiting.pid, signal.SIGTERM), "its handlers")
+        time.sleep(seconds)
+        waiting.signal(signal.SIGTERM)
+        finished = wait([waiting], 60)
+    assert finished.codes == [75], finished.log
+    assert finished.log == "supervisor | SIGTERM came before the ranks were started\n"
+
+
+def test_a_signal_during_an_import_that_hides_every_exception_is_obeyed(job: Job) -> None:
+    program = ["--nproc-per-node", "1", "-m", "tests.training.deaf_import"]
+    job.folder.mkdir(parents=True, exist_ok=True)
+    supervisor = Rank(program, {}, job.folder / "supervisor", module="training.supervise.__main__")
+    finished = wait([supervisor], 60)
+    assert finished.codes == [75], finished.log
+    assert finished.log == "supervisor | SIGTERM came before the ranks were started\n"
 
 
 @pytest.mark.parametrize(

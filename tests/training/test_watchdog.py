@@ -55,6 +55,17 @@ def test_a_rank_that_sleeps_for_ever_ends_all_and_the_stacks_name_the_place(job:
     assert "in all_reduce" in stacks["rank-00000.stacks"] or "in backward" in stacks["rank-00000.stacks"]
 
 
+def test_ranks_that_learn_of_a_hang_only_from_its_end_end_alike_and_name_its_place(job: Job) -> None:
+    finished = run_with_fault(job, "sleep-unseen", ranks=3)
+    assert finished.codes == [76, 76, 76], finished.log
+    for rank in (0, 2):
+        line = last_line(finished.logs[rank])
+        hang = f"rank 1 failed first: nothing has moved for {HANG_SECONDS} s since micro-batch"
+        assert line.startswith(f"rank {rank} of 3 ended with exit code 76 (hung): lost contact because {hang}")
+        assert "(training/faults.py:" in line
+        assert "in sleep_for_ever" in line
+
+
 def test_a_rank_that_holds_the_interpreter_ends_too_with_its_stacks_in_the_log(job: Job) -> None:
     finished = run_with_fault(job, "hold")
     assert finished.codes == [76, 1], finished.log

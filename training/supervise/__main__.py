@@ -173,8 +173,10 @@ def _serve(node: Node, listener: socket.socket, options: argparse.Namespace) -> 
 
 def _leave(number: int, frame: FrameType | None) -> NoReturn:
     del frame
-    print(f"supervisor | {signal.Signals(number).name} came before the ranks were started", file=sys.stderr, flush=True)
-    sys.exit(ExitCode.RESTART)
+    # Written and ended by system calls: an exception from here would be lost in any import that goes on after whatever it meets, and
+    # a print could come in the middle of another.
+    os.write(sys.stderr.fileno(), f"supervisor | {signal.Signals(number).name} came before the ranks were started\n".encode())
+    os._exit(ExitCode.RESTART)
 
 
 def _refuse(reason: str, code: ExitCode) -> int:

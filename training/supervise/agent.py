@@ -63,7 +63,7 @@ class Agent:
         self._kill_at: float | None = None
         self._verdict: tuple[int, str] | None = None
         self._stopping = False
-        self._words = tempfile.TemporaryDirectory(prefix="trainyard-ranks-")
+        self._words = Path()
 
     def catch_signals(self) -> None:
         """Note signals and the end of ranks, and wake the loop for them. Before that, a signal ends the process as one to be restarted."""
@@ -77,13 +77,14 @@ class Agent:
 
     def run(self) -> int:
         """Take part in the run until the coordinator dismisses this node; gives the exit code."""
-        try:
-            return self._run()
-        finally:
-            self._kill()
-            if self._channel:
-                self._channel.close()
-            self._words.cleanup()
+        with tempfile.TemporaryDirectory(prefix="trainyard-ranks-") as words:
+            self._words = Path(words)
+            try:
+                return self._run()
+            finally:
+                self._kill()
+                if self._channel:
+                    self._channel.close()
 
     def _run(self) -> int:
         while True:
@@ -187,7 +188,7 @@ class Agent:
         self._generation = _Generation(number, pids)
 
     def _last_words(self, generation: int, rank: int) -> Path:
-        return Path(self._words.name) / f"{generation}-{rank}"
+        return self._words / f"{generation}-{rank}"
 
     def _leave_behind(self) -> None:
         for end in (self._wake, self._wakened, self._channel):
