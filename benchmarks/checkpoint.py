@@ -10,7 +10,6 @@ state in memory, and its effect on steps that go on meanwhile with the same step
 import argparse
 import os
 import shutil
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,12 +19,14 @@ import torch.distributed.checkpoint as dcp
 from torch import Tensor
 
 from training import container, storage
+from training.background import BackgroundWork
 from training.read_check import ReadCheck
 from training.staging import Staging
 from training.writer import CheckpointWriter
 
 _TENSORS = 100
 _CHUNK_BYTES = 8 << 20
+_STEPS = 200
 _RAW = "raw write + fsync"
 _RAW_READ = "raw read"
 State = dict[str, Tensor]
@@ -186,31 +187,48 @@ def show(title: str, taken: dict[str, list[float]], base: str, size_mb: int) -> 
 
 
 def show_behind(state: State, folder: Path, rounds: int) -> None:
-    """How long a save behind the training blocks, and what it does to the steps meanwhile."""
+    """How long a save behind the training blocks, and what it does to the steps meanwhile, beside a thread that only writes the bytes."""
     copy = {name: torch.empty_like(tensor) for name, tensor in state.items()}
-    staging, copying, blocked, alone, meanwhile = Staging(), [], [], [], []
+    staging, copying, blocked = Staging(), [], []
+    steps: dict[str, list[tuple[float, float]]] = {"alone": [], "with a save": [], "with a raw write": []}
     for number in range(rounds + 1):
         copying.append(timed(lambda: [copy[name].copy_(tensor) for name, tensor in state.items()]))
-        alone.append(min(timed(step) for _ in range(50)))
         path = folder / f"behind-{number}"
         (path / "engine").mkdir(parents=True)
         writer = CheckpointWriter(path, staging)
         blocked.append(timed(lambda writer=writer, path=path: container.save(dict(state), path / "engine", writer, None, alone=True)))
-        thread = threading.Thread(target=writer.finish)
-        thread.start()
-        steps = []
-        while thread.is_alive():
-            steps.append(timed(step))
-        thread.join()
-        meanwhile.append(sum(steps) / len(steps))
+        # The first round makes the buffers that the others use again.
+        for name, beside in (
+            ("alone", lambda: None),
+            ("with a save", writer.finish),
+            ("with a raw write", lambda path=path: raw_write(copy, path / "raw")),
+        ):
+            os.sync()
+            if number:
+                steps[name].append(mean_steps(beside))
+        if not number:
+            writer.finish()
         shutil.rmtree(path)
-    # The first round makes the buffers that the others use again.
     memory, stall = min(copying[1:]), min(blocked[1:])
     print(
         f"\nSave behind the training\n{'copy in memory':32} {memory:8.3f} s\n{'training blocked':32} {stall:8.3f} s {stall / memory:6.2f}"
     )
-    print(f"{'step alone':32} {min(alone[1:]):8.4f} s")
-    print(f"{'step meanwhile, mean':32} {min(meanwhile[1:]):8.4f} s {min(meanwhile[1:]) / min(alone[1:]):6.2f}")
+    base = min(whole for whole, _ in steps.pop("alone"))
+    print(f"{f'{_STEPS} steps alone':32} {base * _STEPS:8.3f} s")
+    for name, means in steps.items():
+        whole, during = (min(kind) for kind in zip(*means, strict=True))
+        print(f"{f'{_STEPS} steps {name}':32} {whole * _STEPS:8.3f} s {whole / base:6.2f}, while it lasts {during / base:.2f}")
+
+
+def mean_steps(beside: Callable[[], object]) -> tuple[float, float]:
+    """Mean seconds of the steps from the start of another thread's work on: of all, and of those before it ended."""
+    work = BackgroundWork("saving", beside)
+    steps, during = [], 0
+    for _ in range(_STEPS):
+        steps.append(timed(step))
+        during += work.running
+    work.wait()
+    return sum(steps) / _STEPS, sum(steps[: during + 1]) / (during + 1)
 
 
 _FACTOR = torch.randn(512, 512)

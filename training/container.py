@@ -156,19 +156,20 @@ class _Reader(dcp.FileSystemReader):
 
         Nothing is parsed on the way: what has to be is among the rest.
         """
-        whole = WholeFile(descriptor)
         rest: list[ReadItem] = []
-        for item in items:
-            place = self._place(item)
-            target = self._direct_target(item, planner) if place.offset >= whole.position else None
-            if target is None:
-                rest.append(item)
-                continue
-            whole.skip_to(place.offset)
-            whole.read_into(_bytes_of(target))
-            planner.commit_tensor(item, target)
+        with WholeFile(descriptor) as whole:
+            for item in items:
+                place = self._place(item)
+                target = self._direct_target(item, planner) if place.offset >= whole.position else None
+                if target is None:
+                    rest.append(item)
+                    continue
+                whole.skip_to(place.offset)
+                whole.read_into(_bytes_of(target))
+                planner.commit_tensor(item, target)
+            digest = whole.finish()
         assert self._check
-        if not self._check.conclude(path, whole.finish()):
+        if not self._check.conclude(path, digest):
             raise OSError(f"{path.name}: its content does not match its digest")
         return rest
 

@@ -10,19 +10,23 @@ import ctypes
 import errno
 import fcntl
 import functools
+import itertools
 import mmap
 import os
 import queue
+from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import xxhash
 
 _CHUNK_BYTES = 4 << 20
-_WRITERS = 4
-_BUFFERS = _WRITERS + 2
+_DISK_THREADS = 4
+_BUFFERS = _DISK_THREADS + 2
+_READS_AHEAD = 2 * _DISK_THREADS
 _PREALLOCATE_BYTES = 256 << 20
 # The largest logical block of common storage; direct writes must be multiples of it.
 _ALIGNMENT = 4096
@@ -94,7 +98,7 @@ class DurableFile:
         self._open(direct=True)
         self._allocate(offset + _CHUNK_BYTES)
         self._raise_failures()
-        self._pending.append(_writers().submit(_write_chunk, self._descriptor, chunk, _CHUNK_BYTES, offset))
+        self._pending.append(_disk_threads().submit(_write_chunk, self._descriptor, chunk, _CHUNK_BYTES, offset))
         self._written += _CHUNK_BYTES
         self._filled = 0
         self._chunk = _buffers().get()
@@ -152,45 +156,66 @@ def digest_file(path: Path) -> Digested:
     # Plain reads and no memory map: storage that fails under a map kills the process instead of giving an error.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        whole = WholeFile(descriptor)
-        digest = whole.finish()
-        return Digested(whole.position, digest)
+        with WholeFile(descriptor) as whole:
+            digest = whole.finish()
+            return Digested(whole.position, digest)
     finally:
         os.close(descriptor)
 
 
 class WholeFile:
-    """An open file that is read once from start to end, in part into memory of the caller's, and its digest taken. Raises OSError."""
+    """An open file that is read once from start to end, in part into memory of the caller's, and its digest taken.
+
+    A few threads read ahead of the digest, since one stream is slower than most storage. So the caller's memory is filled once `finish`
+    has returned, and is left alone once the block has ended. Methods raise OSError for a read that failed, or that met the file's end.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self.position = 0
-        """Bytes read so far."""
+        """Bytes asked for so far."""
         self._descriptor = descriptor
         self._hash = xxhash.xxh3_128()
+        self._reads: deque[tuple[memoryview, Future[None]]] = deque()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        while self._reads:
+            self._reads.popleft()[1].exception()
 
     def read_into(self, view: memoryview) -> None:
         """Fill this memory with the bytes that follow."""
-        while view:
-            count = os.preadv(self._descriptor, [view[:_CHUNK_BYTES]], self.position)
-            if not count:
-                raise OSError(f"the file ends {len(view)} bytes early")
-            self._hash.update(view[:count])
-            self.position += count
-            view = view[count:]
+        for start in range(0, len(view), _CHUNK_BYTES):
+            self._read(view[start : start + _CHUNK_BYTES])
 
     def skip_to(self, position: int) -> None:
         """Read up to there, for the digest alone."""
-        chunk = _buffers().get()
-        try:
-            while self.position < position:
-                self.read_into(chunk.view[: min(_CHUNK_BYTES, position - self.position)])
-        finally:
-            _buffers().put(chunk)
+        gap = position - self.position
+        buffers = [memoryview(bytearray(min(_CHUNK_BYTES, gap))) for _ in range(min(_READS_AHEAD + 1, -(-gap // _CHUNK_BYTES)))]
+        for turn in itertools.cycle(buffers):
+            if self.position == position:
+                break
+            self._read(turn[: position - self.position])
 
     def finish(self) -> str:
         """Read what is left; gives the digest of the whole file."""
         self.skip_to(os.fstat(self._descriptor).st_size)
+        self._digest(0)
         return self._hash.hexdigest()
+
+    def _read(self, piece: memoryview) -> None:
+        self._reads.append((piece, _disk_threads().submit(_read_whole, self._descriptor, piece, self.position)))
+        self.position += len(piece)
+        self._digest(_READS_AHEAD)
+
+    def _digest(self, left: int) -> None:
+        """Take pieces into the digest, in their order, until so many are left."""
+        while len(self._reads) > left:
+            piece, read = self._reads[0]
+            read.result()
+            self._hash.update(piece)
+            self._reads.popleft()
 
 
 def write_file(path: Path, content: bytes) -> Digested:
@@ -230,8 +255,17 @@ def _buffers() -> "queue.SimpleQueue[_Chunk]":
 
 
 @functools.cache
-def _writers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_WRITERS, thread_name_prefix="disk")
+def _disk_threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_DISK_THREADS, thread_name_prefix="disk")
+
+
+def _read_whole(descriptor: int, view: memoryview, offset: int) -> None:
+    while view:
+        count = os.preadv(descriptor, [view], offset)
+        if not count:
+            raise OSError(f"the file ends {len(view)} bytes early")
+        view = view[count:]
+        offset += count
 
 
 def _write_chunk(descriptor: int, chunk: _Chunk, size: int, offset: int) -> None:

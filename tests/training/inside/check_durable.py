@@ -2,13 +2,14 @@
 
 import errno
 import os
+import time
 from pathlib import Path
 
 import pytest
 import xxhash
 
 from training import durable
-from training.durable import DurableFile, digest_file, write_file
+from training.durable import DurableFile, WholeFile, digest_file, write_file
 
 pytestmark = pytest.mark.training
 
@@ -91,3 +92,44 @@ def test_a_failed_write_surfaces_and_leaves_the_buffers_for_others(tmp_path: Pat
     assert durable._buffers().qsize() == durable._BUFFERS, "every buffer must come back"
     write_file(tmp_path / "file", b"well")
     assert (tmp_path / "file").read_bytes() == b"well"
+
+
+def test_memory_and_gaps_of_any_size_are_filled_in_order_and_all_of_it_is_in_the_digest(tmp_path: Path) -> None:
+    content = content_of(30 * CHUNK + 777)
+    (tmp_path / "file").write_bytes(content)
+    targets = [(10, 100), (110, 0), (110, 3 * CHUNK + 1), (5 * CHUNK, CHUNK), (17 * CHUNK + 3, 12 * CHUNK)]
+    memory = [bytearray(size) for _, size in targets]
+    with (tmp_path / "file").open("rb") as file, WholeFile(file.fileno()) as whole:
+        for (offset, _), target in zip(targets, memory, strict=True):
+            whole.skip_to(offset)
+            whole.read_into(memoryview(target))
+        assert whole.finish() == xxhash.xxh3_128(content).hexdigest()
+        assert whole.position == len(content)
+    assert memory == [content[offset : offset + size] for offset, size in targets]
+
+
+@pytest.mark.parametrize("fault", ["short", "error"])
+def test_a_read_that_fails_surfaces_and_no_other_touches_the_memory_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    (tmp_path / "file").write_bytes(content_of(20 * CHUNK))
+    whole_preadv, running = os.preadv, []
+
+    def preadv(descriptor: int, views: list, offset: int) -> int:
+        if offset == 2 * CHUNK:
+            if fault == "short":
+                return 0
+            raise OSError(errno.EIO, "input/output error")
+        running.append(offset)
+        time.sleep(0.01)
+        count = whole_preadv(descriptor, [views[0][: CHUNK // 3 + 1]], offset)
+        running.remove(offset)
+        return count
+
+    monkeypatch.setattr(os, "preadv", preadv)
+    expected = "the file ends 4194304 bytes early" if fault == "short" else "input/output error"
+    with (tmp_path / "file").open("rb") as file:
+        whole = WholeFile(file.fileno())
+        with pytest.raises(OSError, match=expected), whole:
+            whole.read_into(memoryview(bytearray(20 * CHUNK)))
+        assert not running
