@@ -5,10 +5,10 @@ Values come from the seed or from files and from each parameter's name, so they 
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from training.compilation import compile_blocks
 from training.config import TrainConfig
@@ -27,7 +27,7 @@ class Architecture(Protocol):
         ...
 
     def fill(self, model: nn.Module) -> None:
-        """Give every parameter its first value; each may be whole or a DTensor, and the model a part of the whole with the same names."""
+        """Give every parameter its first value, or what this rank holds of it (see weights.py); the model may be a part of the whole."""
         ...
 
     def flops_per_token(self, length: int) -> int:
@@ -78,35 +78,22 @@ def prepare_blocks(blocks: Sequence[nn.Module], config: TrainConfig) -> None:
 
 def place(model: nn.Module, device: torch.device) -> None:
     """Give parameters on the meta device storage on this one, unfilled; move the rest. Parameters that were one tensor stay one."""
-    shared = _shared_names(model)
+    tied = [names for names in names_by_parameter(model) if len(names) > 1]
     model._apply(lambda tensor: torch.empty_like(tensor, device=device) if tensor.is_meta else tensor.to(device))
-    for first, *others in shared:
-        parameter = model.get_parameter(first)
-        for name in others:
-            parent, _, attribute = name.rpartition(".")
-            setattr(model.get_submodule(parent), attribute, parameter)
+    for names in tied:
+        set_parameter(model, names, model.get_parameter(names[0]))
 
 
-def copy_whole(parameter: Tensor, whole: Any) -> None:
-    """Copy a whole tensor into a parameter, or this rank's part of it where the parameter is a DTensor. Call without gradients.
-
-    `whole` may be anything that slicing makes a tensor of, such as a tensor in a file, of which just the part is read then.
-    """
-    if not hasattr(parameter, "device_mesh"):
-        parameter.copy_(whole[...])
-        return
-    from torch.distributed.tensor import DTensor
-    from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
-
-    assert isinstance(parameter, DTensor)
-    shape, offset = compute_local_shape_and_global_offset(parameter.shape, parameter.device_mesh, parameter.placements)
-    part = tuple(slice(start, start + size) for start, size in zip(offset, shape, strict=True))
-    parameter.to_local().copy_(whole[part])
-
-
-def _shared_names(model: nn.Module) -> list[list[str]]:
-    """Names of each parameter that has several, as with tied embeddings; the first is the one that iteration gives."""
+def names_by_parameter(model: nn.Module) -> list[list[str]]:
+    """Every name of each parameter, several where it is tied to others; the first is the one that iteration gives."""
     names: dict[int, list[str]] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
         names.setdefault(id(parameter), []).append(name)
-    return [group for group in names.values() if len(group) > 1]
+    return list(names.values())
+
+
+def set_parameter(model: nn.Module, names: Sequence[str], parameter: nn.Parameter) -> None:
+    """Put a parameter into a model under each of these names."""
+    for name in names:
+        parent, _, attribute = name.rpartition(".")
+        setattr(model.get_submodule(parent), attribute, parameter)

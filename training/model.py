@@ -17,7 +17,7 @@ from training.config import ModelConfig
 from training.context_parallel import Context, lower_triangle
 from training.flops import flops_per_token
 from training.moe import MixtureOfExperts
-from training.weights import fill_normal
+from training.weights import fill_constant, fill_normal, whole_shape
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -94,8 +94,8 @@ class Transformer(nn.Module):
         """Fill every parameter from the seed and its own name, so that the values do not depend on the order, device, shards or ranks."""
         residual_std = _INIT_STD / (2 * self.config.num_layers) ** 0.5
         for name, parameter in self.named_parameters():
-            if parameter.dim() == 1:
-                parameter.fill_(1.0)
+            if len(whole_shape(parameter)) == 1:
+                fill_constant(parameter, 1.0)
                 continue
             std = residual_std if name.endswith(_INTO_RESIDUAL) else _INIT_STD
             fill_normal(parameter, name, seed, std)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from training.config import OptimizerConfig
 from training.data import Samples
 from training.read_check import ReadCheck
+from training.weights import whole_shape
 from training.writer import CheckpointWriter
 
 
@@ -73,8 +74,8 @@ class Engine(Protocol):
 def build_optimizer(model: nn.Module, config: OptimizerConfig, *, fused: bool) -> torch.optim.AdamW:
     """AdamW over what is trained, in at most two groups: matrices with weight decay, then the rest without."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    matrices = [parameter for parameter in trained if parameter.dim() >= 2]
-    others = [parameter for parameter in trained if parameter.dim() < 2]
+    matrices = [parameter for parameter in trained if len(whole_shape(parameter)) >= 2]
+    others = [parameter for parameter in trained if len(whole_shape(parameter)) < 2]
     groups = [{"params": matrices, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
     # Adapters have no others, and DeepSpeed cannot flatten nothing.
     return torch.optim.AdamW([group for group in groups if group["params"]], lr=config.lr, betas=config.betas, eps=config.eps, fused=fused)

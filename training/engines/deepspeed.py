@@ -20,6 +20,7 @@ from training.data import Samples
 from training.distributed import Ranks
 from training.engines.base import build_optimizer, set_hyperparameters
 from training.engines.torch_state import load_state
+from training.engines.zero_build import build_divided
 from training.engines.zero_files import TAG
 from training.engines.zero_scale import scale_of, set_scale
 from training.engines.zero_state import fill
@@ -29,6 +30,7 @@ from training.loss_scaler import OVERFLOW_AT_SMALLEST, SMALLEST
 from training.model import sample_losses
 from training.moe import measure_experts
 from training.read_check import ReadCheck
+from training.weights import whole_shape
 from training.writer import CheckpointWriter
 
 
@@ -95,16 +97,18 @@ class DeepSpeedEngine:
         self._config, self._ranks, self._layout = config, ranks, layout
         deepspeed = import_deepspeed(ranks)
         on_gpu = ranks.device.type == "cuda"
-        model = build_model(config, ranks.device)
-        self.num_parameters = sum(parameter.numel() for parameter in model.parameters())
-        optimizer = build_optimizer(model, config.optimizer, fused=on_gpu or config.engine.offload_optimizer == "cpu")
         plan = config.plan_batch(ranks.world_size)
         self._accumulation = plan.accumulation
+        settings = deepspeed_config(config, plan, pin_memory=on_gpu)
+        is_divided = config.engine.zero_stage == 3
+        model = build_divided(config, settings, ranks.device) if is_divided else build_model(config, ranks.device)
+        self.num_parameters = sum(whole_shape(parameter).numel() for parameter in model.parameters())
+        optimizer = build_optimizer(model, config.optimizer, fused=on_gpu or config.engine.offload_optimizer == "cpu")
         with kept_buffers(model):
             self._engine, *_ = deepspeed.initialize(
                 model=model,
                 optimizer=optimizer,
-                config=deepspeed_config(config, plan, pin_memory=on_gpu),
+                config=settings,
                 dist_init_required=False,
             )
         self._is_plain = config.engine.zero_stage == 0

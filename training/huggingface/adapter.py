@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from training.architecture import copy_whole
 from training.config import AdapterConfig
 from training.schema import ConfigError
+from training.weights import copy_whole, whole_shape
 
 _NAME = "default"
 _DOWN, _UP = f".lora_A.{_NAME}.weight", f".lora_B.{_NAME}.weight"
@@ -46,7 +46,7 @@ def base_name(name: str) -> str:
 def fill_adapter(name: str, parameter: Tensor, seed: int) -> None:
     """First values, from the seed and the name: uniform downwards, zero upwards, so that an untrained adapter changes nothing."""
     assert name.endswith((_DOWN, _UP)), name
-    whole = torch.zeros(parameter.shape)
+    whole = torch.zeros(whole_shape(parameter))
     if name.endswith(_DOWN):
         generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{name}".encode()))
         nn.init.kaiming_uniform_(whole, a=math.sqrt(5), generator=generator)

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from training.architecture import copy_whole
 from training.config import ModelConfig
 from training.errors import TrainingError
 from training.flops import attention_flops
@@ -19,6 +18,7 @@ from training.huggingface.weights import PretrainedWeights
 from training.model import attention_kernel, kernel_choice
 from training.precision import DTYPES
 from training.schema import ConfigError
+from training.weights import copy_whole, whole_shape
 
 PREFIX = "model."
 """What the names of the library's parameters begin with in ours."""
@@ -142,8 +142,8 @@ class HuggingFaceArchitecture:
         prefix = self._bare().base_model_prefix
         weights = PretrainedWeights(self._folder, prefix, parameters)
         for name, parameter in parameters.items():
-            if (shape := weights.get_shape(name)) != tuple(parameter.shape):
-                raise TrainingError(f"{self._folder}: {name} is {list(shape)}, but its config.json makes it {list(parameter.shape)}")
+            if (shape := weights.get_shape(name)) != tuple(whole_shape(parameter)):
+                raise TrainingError(f"{self._folder}: {name} is {list(shape)}, but its config.json makes it {list(whole_shape(parameter))}")
             copy_whole(parameter, weights[name])
         for name, buffer in buffers.items():
             if name in weights:

@@ -70,8 +70,10 @@ def _collective_mib(config: TrainConfig, ranks: Ranks) -> int:
 
 
 def _needed_mib(config: TrainConfig, ranks: Ranks, layout: Layout) -> int:
-    parameters = sum(parameter.numel() for parameter in choose_architecture(config).build().parameters())
-    return state_bytes(parameters, config.engine, layout, on_host=ranks.device.type == "cpu") // _MIB
+    parameters = list(choose_architecture(config).build().parameters())
+    trained = sum(parameter.numel() for parameter in parameters if parameter.requires_grad)
+    frozen = sum(parameter.numel() * parameter.element_size() for parameter in parameters if not parameter.requires_grad)
+    return state_bytes(trained, config.engine, layout, on_host=ranks.device.type == "cpu", frozen_bytes=frozen) // _MIB
 
 
 def _decide(ranks: Ranks, found: list[Findings]) -> None:

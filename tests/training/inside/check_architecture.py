@@ -7,10 +7,11 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from training.architecture import build_model, choose_architecture, copy_whole, place
+from training.architecture import build_model, choose_architecture, place
 from training.config import ModelConfig, TrainConfig
 from training.flops import attention_flops, count_parameters, flops_per_token
 from training.recipes import RECIPES, recipe
+from training.weights import copy_whole
 
 pytestmark = pytest.mark.training
 

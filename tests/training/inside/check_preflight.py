@@ -140,3 +140,11 @@ def test_efa_interfaces_are_told_by_their_driver(tmp_path: Path) -> None:
 
 def test_the_host_has_some_memory_free() -> None:
     assert free_host_mib() > 100
+
+
+def test_what_is_frozen_is_counted_as_weights_alone_and_divided_where_weights_are() -> None:
+    layout = Layout(replicate=4)
+    assert state_bytes(10, EngineConfig(), layout, on_host=False, frozen_bytes=4_000) == 160 + 4_000
+    for stage, expected in ((1, 4_000), (3, 1_000)):
+        engine = EngineConfig(kind="deepspeed", zero_stage=stage)
+        assert state_bytes(0, engine, layout, on_host=False, frozen_bytes=4_000) == expected
