@@ -3,8 +3,11 @@
 import json
 import os
 import socket
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, wait
+from contextlib import suppress
 from datetime import timedelta
 
 from torch.distributed import PrefixStore, Store, TCPStore
@@ -25,17 +28,7 @@ def meet(launch: Launch, timeout_seconds: int, keep_waiting: Callable[[], None])
     """
     deadline = time.monotonic() + timeout_seconds
     wait_for_name(launch.master_addr, deadline, keep_waiting)
-    try:
-        store = TCPStore(
-            launch.master_addr,
-            launch.master_port,
-            world_size=launch.world_size,
-            is_master=launch.rank == 0 and not launch.store_is_served,
-            timeout=timedelta(seconds=max(1.0, deadline - time.monotonic())),
-            wait_for_workers=False,
-        )
-    except (RuntimeError, ValueError) as error:
-        raise RendezvousError(_no_store(launch, timeout_seconds, error)) from error
+    store = _store(launch, deadline, timeout_seconds, keep_waiting)
     # A launcher's own store outlives a restart of its ranks; the attempt keeps old arrivals apart from new ones.
     shared = PrefixStore(f"trainyard/{launch.attempt}", store)
     try:
@@ -46,6 +39,33 @@ def meet(launch: Launch, timeout_seconds: int, keep_waiting: Callable[[], None])
         where = f"{launch.master_addr}:{launch.master_port}"
         raise RendezvousError(f"rank 0 at {where} ended while rank {launch.rank} waited for the others; its log says why") from error
     return PrefixStore("group", shared)
+
+
+def _store(launch: Launch, deadline: float, timeout_seconds: int, keep_waiting: Callable[[], None]) -> Store:
+    """Serve the store, or reach it. In a thread: one that waits for its server, or for a server that is silent, lets no signal through."""
+
+    def make() -> None:
+        try:
+            store = TCPStore(
+                launch.master_addr,
+                launch.master_port,
+                world_size=launch.world_size,
+                is_master=launch.rank == 0 and not launch.store_is_served,
+                timeout=timedelta(seconds=max(1.0, deadline - time.monotonic())),
+                wait_for_workers=False,
+            )
+            made.set_result(store)
+        except Exception as error:
+            made.set_exception(error)
+
+    made: Future[Store] = Future()
+    threading.Thread(target=make, name="store", daemon=True).start()
+    while not wait([made], _POLL_SECONDS).done:
+        keep_waiting()
+    try:
+        return made.result()
+    except (RuntimeError, ValueError) as error:
+        raise RendezvousError(_no_store(launch, timeout_seconds, error)) from error
 
 
 def wait_for_name(host: str, deadline: float, keep_waiting: Callable[[], None]) -> None:
@@ -72,7 +92,15 @@ def roll_call(store: Store, launch: Launch, deadline: float, timeout_seconds: in
         raise RendezvousError(f"rank {launch.rank} came twice: {other} and {me}; give every process its own rank")
     store.set(f"arrived/{launch.rank}", json.dumps({"who": me, "world_size": launch.world_size}))
     expected = [f"arrived/{rank}" for rank in range(launch.world_size)]
-    if not _wait(store, expected, deadline, keep_waiting):
+    try:
+        complete = _wait(store, expected, deadline, keep_waiting)
+    except BaseException:
+        # Asked to stop: the others must not go on to connect to a rank that is gone.
+        with suppress(RuntimeError):
+            store.delete_key(f"arrived/{launch.rank}")
+            store.add(f"claim/{launch.rank}", -1)
+        raise
+    if not complete:
         missing = [rank for rank in range(launch.world_size) if not store.check([f"arrived/{rank}"])]
         raise RendezvousError(
             f"after {timeout_seconds} s {len(missing)} of {launch.world_size} ranks have not come to "

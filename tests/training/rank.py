@@ -169,6 +169,12 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def handles(pid: int, number: int) -> bool:
+    """Whether a process has a handler for a signal."""
+    (mask,) = [line.split()[1] for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt")]
+    return bool(int(mask, 16) >> (number - 1) & 1)
+
+
 def is_gone(pid: int) -> bool:
     """Whether a process has ended, reaped or not."""
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.training.job import Job, values
-from tests.training.rank import Rank, end, free_port, wait, wait_until
+from tests.training.rank import Rank, end, free_port, handles, wait, wait_until
 
 pytestmark = pytest.mark.training
 LONG = {"steps": 100_000, "schedule": {"decay_steps": 100}, "checkpoint": {"every": 20}, "evaluation": {"every": 0}, "log_every": 20}
@@ -34,12 +34,6 @@ def ranks_of(agent: Rank) -> list[int]:
     """Process ids of an agent's ranks: those of its children that lead a process group of their own."""
     children = Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split()
     return [pid for pid in map(int, children) if os.getpgid(pid) == pid]
-
-
-def handles(pid: int, number: int) -> bool:
-    """Whether a process has a handler for a signal."""
-    (mask,) = [line.split()[1] for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt")]
-    return bool(int(mask, 16) >> (number - 1) & 1)
 
 
 def two_nodes() -> tuple[list[str], list[str]]:
