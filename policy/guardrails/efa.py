@@ -40,7 +40,12 @@ def _device(interface: Node) -> int:
 
 def has_efa(resource: Resource) -> bool:
     """Whether any of its interfaces is for EFA."""
-    return any(_kind(interface) in _EFA_INTERFACES for interface in interfaces(resource).elements())
+    return any(is_efa(interface) for interface in interfaces(resource).elements())
+
+
+def is_efa(interface: Node) -> bool:
+    """Whether the interface carries EFA traffic."""
+    return _kind(interface) in _EFA_INTERFACES
 
 
 def pools_with(program: Program, node_class: Resource) -> Iterator[Resource]:

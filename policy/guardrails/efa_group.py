@@ -5,17 +5,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from guardrails import selector
-from guardrails.efa import FABRIC_CARDS, has_efa, interfaces, pools_with
+from guardrails.efa import FABRIC_CARDS, has_efa, interfaces, is_efa, pools_with
 from guardrails.firewall import GROUP_TYPES, opens_itself
-from guardrails.links import demand, targets
+from guardrails.links import decided, demand, targets
 from guardrails.lustre import flag
-from guardrails.node import Node
+from guardrails.node import Node, Undecided
 from guardrails.placing import users_of
 from guardrails.pool import accelerated_types
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.template import EFA, POD_TYPES
-from guardrails.tokens import CLUSTER, LAUNCH_TEMPLATE, LUSTRE, NODE_CLASS, NODE_POOL, SECURITY_GROUP
+from guardrails.tokens import LAUNCH_TEMPLATE, LUSTRE, NODE_CLASS, NODE_POOL, SECURITY_GROUP
 
 Tell = Callable[..., None]
 _EFA_WORD = re.compile(r"(?<![a-z0-9])efa(?![a-z0-9])", re.IGNORECASE)
@@ -23,11 +23,17 @@ _WAYS = ("ingress", "egress")
 
 
 def _self_rules(program: Program, report: Report) -> None:
-    judged = _groups_in_use(program, report)
+    judged: set[str] = set()
     for group in program.of(SECURITY_GROUP):
         with report.part():
-            if group.urn in judged or _is_named_for_efa(group):
+            if _is_named_for_efa(group):
                 _require_both_directions(program, group, report.refuse)
+    for resource in program.of(LAUNCH_TEMPLATE, LUSTRE):
+        with report.part():
+            uses = flag(resource.at("efaEnabled")) is True if resource.type == LUSTRE else has_efa(resource)
+            for key, place in _group_lists(resource) if uses else ():
+                with report.part():
+                    _any_listed(program, resource, key, place, report.refuse, judged)
     for node_class in program.of(NODE_CLASS):
         with report.part():
             tell = _teller(program, node_class, report)
@@ -54,16 +60,39 @@ def _require_both_directions(program: Program, group: Resource, tell: Tell) -> N
 
 
 def _any_group(program: Program, node_class: Resource, tell: Tell, judged: set[str]) -> None:
-    """Nodes of a class carry all its groups; one of them has to be open to itself."""
+    """A class is judged by what its terms select, as far as the program makes it."""
     groups = selector.selected(program, node_class, SECURITY_GROUP)
+    # A term that is none of the program's groups names one made elsewhere, such as the cluster's own, which EKS opens to itself.
+    if not _names_others(node_class, groups):
+        _require_one(program, groups, tell, judged)
+
+
+def _any_listed(program: Program, resource: Resource, key: str, place: Node, tell: Tell, judged: set[str]) -> None:
+    groups = targets(program, resource, key, SECURITY_GROUP, place=place)
+    if not _lists_others(place, groups):
+        _require_one(program, groups, tell, judged)
+    elif any(member.known for member in place.elements()):
+        # An id that is none of the known ones may be that of a group whose id is unknown.
+        for group in program.of(SECURITY_GROUP):
+            demand(group.at("id"))
+    if not resource.sources.get(key):
+        demand(place)
+
+
+def _require_one(program: Program, groups: list[Resource], tell: Tell, judged: set[str]) -> None:
+    """What carries several groups is let through by any of them; one has to be open to itself."""
     if not groups or any(_is_named_for_efa(group) or group.urn in judged for group in groups):
         return
-    # EKS makes the cluster's own group open to itself; a term that is none of the program's groups may name that.
-    if _names_others(node_class, groups) and any(cluster.urn in node_class.sources.get("spec", ()) for cluster in program.of(CLUSTER)):
-        return
-    if not any(all(opens_itself(program, group, way) for way in _WAYS) for group in groups):
+    if not decided([_opens_both_ways(program, group) for group in groups]):
         judged.add(groups[0].urn)
         _require_both_directions(program, groups[0], tell)
+
+
+def _opens_both_ways(program: Program, group: Resource) -> bool | Undecided:
+    try:
+        return all(opens_itself(program, group, way) for way in _WAYS)
+    except Undecided as error:
+        return error
 
 
 def _names_others(node_class: Resource, groups: list[Resource]) -> bool:
@@ -74,24 +103,19 @@ def _names_others(node_class: Resource, groups: list[Resource]) -> bool:
     return len(open_terms) > len(by_source)
 
 
+def _lists_others(place: Node, groups: list[Resource]) -> bool:
+    """Whether the list has more members than `groups` account for."""
+    members = list(place.elements()) if place.known else []
+    ids = {group.at("id").text() for group in groups if group.at("id").known}
+    strangers = [member for member in members if not member.known or member.text() not in ids]
+    by_source = [group for group in groups if not any(member.known and member.value == group.at("id").raw for member in members)]
+    return len(strangers) > len(by_source)
+
+
 def _is_named_for_efa(group: Resource) -> bool:
     description, tag = group.at("description"), group.at("tags", "Name")
     texts = [group.name, *(place.text() for place in (description, tag) if place.known)]
     return any(_EFA_WORD.search(text) for text in texts)
-
-
-def _groups_in_use(program: Program, report: Report) -> set[str]:
-    """URNs of the groups that interfaces and file systems of EFA carry; what can't be told of one is noted, and hides no other."""
-    urns: set[str] = set()
-    for resource in program.of(LAUNCH_TEMPLATE, LUSTRE):
-        with report.part():
-            uses = flag(resource.at("efaEnabled")) is True if resource.type == LUSTRE else has_efa(resource)
-            for key, place in _group_lists(resource) if uses else ():
-                with report.part():
-                    urns.update(group.urn for group in targets(program, resource, key, SECURITY_GROUP, place=place))
-                    if not resource.sources.get(key):
-                        demand(place)
-    return urns
 
 
 def _group_lists(resource: Resource) -> Iterator[tuple[str, Node]]:
@@ -100,7 +124,9 @@ def _group_lists(resource: Resource) -> Iterator[tuple[str, Node]]:
         yield "securityGroupIds", resource.at("securityGroupIds")
         return
     yield "vpcSecurityGroupIds", resource.at("vpcSecurityGroupIds")
-    for interface in interfaces(resource).elements():
+    members = list(interfaces(resource).elements())
+    # The others carry no EFA traffic; their groups stand in where those for EFA name none.
+    for interface in [each for each in members if is_efa(each) and each.at("securityGroups").present] or members:
         yield "networkInterfaces", interface.at("securityGroups")
 
 
@@ -118,7 +144,7 @@ RULES = (
         name="security-group-require-efa-self-rules",
         title="An EFA security group is open to itself in both directions",
         check=_self_rules,
-        types=frozenset({*GROUP_TYPES, LAUNCH_TEMPLATE, NODE_CLASS, NODE_POOL, LUSTRE, CLUSTER, *POD_TYPES}),
+        types=frozenset({*GROUP_TYPES, LAUNCH_TEMPLATE, NODE_CLASS, NODE_POOL, LUSTRE, *POD_TYPES}),
         why="EFA drops the traffic: initialisation fails, or NCCL falls back to TCP without a word; 0.0.0.0/0 is no self rule.",
         fix="add an ingress and an egress rule of protocol -1 whose peer is the group itself.",
         source="EC2 guide: EFA, prepare a security group; awslabs/awsome-distributed-ai#546",

@@ -75,6 +75,13 @@ def older(way: str, **peer: Any) -> Thing:
     return Thing(type=tokens.SECURITY_GROUP_RULE, name=way, properties=properties, sources={"securityGroupId": ["fabric-efa"]})
 
 
+NODES_1, ALL_2 = group("nodes", **CLOSED, id="sg-1"), group("all", **OPEN, id="sg-2")
+
+
+def fast_files(*groups: str) -> Thing:
+    return Thing(type=tokens.LUSTRE, name="scratch", properties={"efaEnabled": True, "securityGroupIds": list(groups)})
+
+
 OLDER = (older("ingress", self=True), older("egress", self=True))
 BOTH = (separate_rule(tokens.INGRESS_RULE, "in"), separate_rule(tokens.EGRESS_RULE, "out"))
 P5EN = b.node_pool({TYPES: ["p5en.48xlarge"]})
@@ -167,6 +174,29 @@ FABRIC = (
     valid("EFA04", group("nodes", **CLOSED, id="sg-1"), carrying({"id": "sg-2"})),
     valid("EFA04", group("nodes", **CLOSED), carrying({"id": UNKNOWN}, {"id": UNKNOWN}, sources=["cluster", "nodes"]), CLUSTER),
     valid("EFA04", group("nodes", **CLOSED, **ML), carrying(ML, {"tags": {"aws:eks:cluster-name": "c"}}, sources=["cluster"]), CLUSTER),
+    # The other group was made elsewhere, and may be the open one.
+    valid("EFA04", group("nodes", **CLOSED, id="sg-1"), carrying({"id": "sg-1"}, {"id": "sg-9"})),
+    valid("EFA04", group("nodes", **CLOSED, id="sg-1"), template(nics(1), vpcSecurityGroupIds=["sg-1", "sg-9"])),
+    valid(
+        "EFA04",
+        group("nodes", **CLOSED),
+        template(nics(1), sources={"vpcSecurityGroupIds": ["nodes", "cluster"]}, vpcSecurityGroupIds=[UNKNOWN, UNKNOWN]),
+        CLUSTER,
+    ),
+    # One open group of several is enough, and what carries no EFA needs none.
+    valid("EFA04", NODES_1, ALL_2, template(nics(1), vpcSecurityGroupIds=["sg-1", "sg-2"])),
+    valid("EFA04", NODES_1, ALL_2, template([{**PRIMARY, "securityGroups": ["sg-1"]}, nic(0, securityGroups=["sg-2"])]), edge=True),
+    valid("EFA04", NODES_1, ALL_2, fast_files("sg-1", "sg-2")),
+    valid("EFA04", group("nodes", ingress=[ALL_SELF], egress=UNKNOWN, id="sg-1"), ALL_2, carrying({"id": "sg-1"}, {"id": "sg-2"})),
+    invalid(
+        "EFA04",
+        NODES_1,
+        ALL_2,
+        template([{**PRIMARY, "securityGroups": ["sg-2"]}, nic(0, securityGroups=["sg-1"])]),
+        says="nodes: egress is without one",
+        edge=True,
+    ),
+    invalid("EFA04", NODES_1, group("ssh", id="sg-3"), fast_files("sg-1", "sg-3"), says="nodes: egress is without one"),
     valid("EFA04", group("nodes", **CLOSED, id="sg-1"), group("all", **OPEN, **ML), carrying({"id": "sg-1"}, ML)),
     valid("EFA04", group("nodes", **CLOSED, **ML), carrying(ML, interfaces=0), b.node_pool({TYPES: ["g5.8xlarge"]})),
     invalid("EFA04", group("nodes", **CLOSED, **ML), carrying(ML), says="nodes: egress is without one"),
