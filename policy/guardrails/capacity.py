@@ -112,7 +112,7 @@ def _deadlines(program: Program, report: Report) -> None:
                 end = _end_of(program, pool)
                 for job in program.of(JOB, MPI_JOB):
                     with report.part():
-                        _deadline(job, pool, end - lead if end else None, report)
+                        _deadline(job, pool, end, lead, report)
 
 
 def _end_of(program: Program, pool: Resource) -> datetime.datetime | None:
@@ -133,7 +133,7 @@ def _moment(text: str) -> datetime.datetime | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
 
 
-def _deadline(job: Resource, pool: Resource, latest: datetime.datetime | None, report: Report) -> None:
+def _deadline(job: Resource, pool: Resource, end: datetime.datetime | None, lead: datetime.timedelta, report: Report) -> None:
     if not any(selects(template, pool) for template in pod_templates(job)):
         return
     place = job.at(*_DEADLINES[job.type])
@@ -141,9 +141,8 @@ def _deadline(job: Resource, pool: Resource, latest: datetime.datetime | None, r
     if seconds is None:
         allowed = f"a deadline 40 minutes before the capacity block of {pool.name} ends"
         report.refuse(job, place, allowed=allowed)
-    elif latest is not None and clock.now() + datetime.timedelta(seconds=seconds) > latest:
-        left = max(0, int((latest - clock.now()).total_seconds()))
-        allowed = f"at most {left}, the seconds until 40 minutes before the capacity block of {pool.name} ends"
+    elif end is not None and seconds > (left := (end - clock.now() - lead).total_seconds()):
+        allowed = f"at most {max(0, int(left))}, the seconds until 40 minutes before the capacity block of {pool.name} ends"
         report.refuse(job, place, allowed=allowed)
 
 

@@ -632,6 +632,9 @@ CAPACITY = (
     invalid("CR03", BLOCK_POOL, RESERVING, ending(24), job(24 * 3600), says="activeDeadlineSeconds is 86400"),
     invalid("CR03", BLOCK_POOL, RESERVING, ending(24), job(84300), says="40 minutes before the capacity block of p5 ends", edge=True),
     invalid("CR03", BLOCK_POOL, RESERVING, ending(-1), job(60), says="at most 0"),
+    # Further than a calendar goes, forwards and backwards.
+    invalid("CR03", BLOCK_POOL, RESERVING, ending(24), job(10**15), says="at most 84000", edge=True),
+    invalid("CR03", BLOCK_POOL, RESERVING, until("kept", "0001-01-01T00:00:00Z"), job(60), says="at most 0", edge=True),
 )
 
 HOST_DEVICES = {"spec/volumes": [{"name": "ib", "hostPath": {"path": "/dev/infiniband"}}]}
