@@ -1,5 +1,6 @@
 """Volumes by the CSI drivers: classes that make file systems, claims on them, and volumes of file systems that exist."""
 
+import math
 import re
 
 from guardrails.facts import load
@@ -80,7 +81,8 @@ def _efs_class(resource: Resource, report: Report) -> None:
         _gid_range(resource, settings, report)
     with report.part():
         permissions = settings.at("directoryPerms")
-        if permissions.present and not _OCTAL.fullmatch(permissions.text()):
+        # The driver sends what is not there as an empty text, which EFS refuses.
+        if not _OCTAL.fullmatch(permissions.text()):
             report.refuse(resource, permissions, allowed='3 or 4 octal digits, such as "0750"')
     for key in ("uid", "gid"):
         with report.part():
@@ -119,8 +121,8 @@ def _rounded(claim: Resource, shape: Shape, report: Report) -> None:
     grid, size = capacity_grid(shape), gibibytes(place.text())
     if grid is None or size is None or (size == int(size) and on_grid(int(size), grid)):
         return
-    steps = [*grid["single"], *(grid["step"] * count for count in range(1, int(size // grid["step"]) + 2))]
-    made = min(step for step in steps if step >= size)
+    multiple = grid["step"] * max(1, math.ceil(size / grid["step"]))
+    made = min(step for step in (*grid["single"], multiple) if step >= size)
     allowed = f"{grid_words(grid)} GiB, since the driver makes {made} GiB of it and FSx bills {made} GiB"
     report.refuse(claim, place, allowed=allowed)
 
@@ -250,9 +252,10 @@ def _user_of(program: Program, resource: Resource, template: PodTemplate, volume
     maker = named(program, name, STORAGE_CLASS) if name else None
     if maker is not None and maker.at("provisioner").text() == EFS_DRIVER:
         for container in template.spec.at("initContainers").elements():
-            if _changes_owner(container, volume.at("name").text()):
+            place = _chown(container, volume.at("name").text())
+            if place is not None:
                 allowed = "no chown: the access point gives every file its own owner and refuses another"
-                report.refuse(resource, container.at("command"), allowed=allowed)
+                report.refuse(resource, place, allowed=allowed)
         return
     backing = _volume_of(program, claim)
     point = _point_of(program, backing) if backing is not None else None
@@ -264,10 +267,13 @@ def _user_of(program: Program, resource: Resource, template: PodTemplate, volume
         report.refuse(resource, place, allowed=f"{owner}, which access point {point.name} acts as whoever asks")
 
 
-def _changes_owner(container: Node, volume: str) -> bool:
+def _chown(container: Node, volume: str) -> Node | None:
+    """Where a container that mounts the volume says that it changes owners."""
     mounted = any(mount.at("name").text() == volume for mount in container.at("volumeMounts").elements())
-    words = " ".join(node.text() for node in (*container.at("command").elements(), *container.at("args").elements()))
-    return mounted and re.search(r"(?<![a-z])chown(?![a-z])", words) is not None
+    for place in (container.at("command"), container.at("args")) if mounted else ():
+        if any(re.search(r"(?<![a-z])chown(?![a-z])", word.text()) for word in place.elements()):
+            return place
+    return None
 
 
 def _point_of(program: Program, volume: Resource) -> Resource | None:
@@ -322,7 +328,7 @@ def _pod(*init: dict) -> Example:
     return Example("kubernetes:core/v1:Pod", {"metadata": {"name": "trainer"}, "spec": spec}, name="trainer")
 
 
-_EFS = {"provisioningMode": "efs-ap", "fileSystemId": "fs-0123456789abcdef0"}
+_EFS = {"provisioningMode": "efs-ap", "fileSystemId": "fs-0123456789abcdef0", "directoryPerms": "0750"}
 
 RULES = (
     Rule(
@@ -382,7 +388,7 @@ RULES = (
         types=_CLASS,
         check=_efs_class,
         why="CreateVolume fails with InvalidArgument: the claim and every pod that mounts it stay Pending.",
-        fix="set provisioningMode efs-ap, one file system, and gidRangeStart below gidRangeEnd or neither.",
+        fix="set provisioningMode efs-ap, one file system, directoryPerms, and gidRangeStart below gidRangeEnd or neither.",
         source="aws-efs-csi-driver 3.4.1 controller.go",
         valid=_class(EFS_DRIVER, **_EFS, gidRangeStart="1000", gidRangeEnd="9000"),
         invalid=_class(EFS_DRIVER, **_EFS, gidRangeStart="1000"),

@@ -10,6 +10,11 @@ from guardrails.tokens import LUSTRE
 LUSTRE_DRIVER = "fsx.csi.aws.com"
 SCRATCH = frozenset({"SCRATCH_1", "SCRATCH_2"})
 TIERING = "INTELLIGENT_TIERING"
+# What Go reads as a truth value, which provider and driver are written in.
+_TRUTH = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
 # API, provider and driver all fall back to these.
 DEFAULT_DEPLOYMENT = "SCRATCH_1"
 DEFAULT_STORAGE = "SSD"
@@ -80,7 +85,7 @@ def flag(node: Node) -> bool | None:
     value = node.value
     if isinstance(value, bool):
         return value
-    return {"true": True, "false": False}.get(value.strip().lower()) if isinstance(value, str) else None
+    return _TRUTH.get(value) if isinstance(value, str) else None
 
 
 def file_system(resource: Resource) -> Shape:

@@ -7,7 +7,7 @@ from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import UNKNOWN, Thing
 from tests.unit.policy.case import invalid, valid
 
-EFS = {"provisioningMode": "efs-ap", "fileSystemId": "fs-0123456789abcdef0"}
+EFS = {"provisioningMode": "efs-ap", "fileSystemId": "fs-0123456789abcdef0", "directoryPerms": "0750"}
 
 
 def named(thing: Thing, **properties: Any) -> Thing:
@@ -60,6 +60,7 @@ def volume(changes: dict[str, Any] | None = None, sources: dict[str, list[str]] 
 
 
 CSI = "spec/csi"
+HARD_DISKS = lustre(deploymentType="PERSISTENT_1", storageType="HDD", perUnitStorageThroughput="12", driveCacheType="NONE")
 OTHER_VOLUME = Thing(
     type=tokens.PERSISTENT_VOLUME,
     name="home-volume",
@@ -129,6 +130,8 @@ CASES = (
     invalid("CSI01", lustre(deploymentType="SCRATCH_2", kmsKeyId="k"), says="parameters.kmsKeyId is k"),
     invalid("CSI01", lustre(deploymentType="SCRATCH_2", s3ExportPath="s3://b"), says="only beside s3ImportPath"),
     invalid("CSI01", lustre(deploymentType="SCRATCH_2", copyTagsToBackups="yes"), says="true or false, as text"),
+    valid("CSI01", lustre(deploymentType="PERSISTENT_1", perUnitStorageThroughput="100", copyTagsToBackups="1"), edge=True),
+    invalid("CSI01", lustre(deploymentType="SCRATCH_2", copyTagsToBackups="tRue"), says="copyTagsToBackups is tRue", edge=True),
     invalid("CSI01", lustre(deploymentType="PERSISTENT_2", storageType="INTELLIGENT_TIERING"), says="the driver can't pass"),
     invalid("CSI01", lustre(deploymentType="PERSISTENT_1", perUnitStorageThroughput="100", metadataIops="6000"), says="USER_PROVISIONED"),
     valid("CSI02", lustre(deploymentType="SCRATCH_2", subnetId="subnet-1", securityGroupIds="sg-1")),
@@ -149,10 +152,12 @@ CASES = (
     invalid("CSI03", lustre(), claim("4800Gi"), says="7200 GiB"),
     invalid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("1201Gi"), says="makes 2400 GiB", edge=True),
     invalid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("1Ti"), says="makes 1200 GiB"),
+    invalid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("1000Ei"), says="makes 1073741824800 GiB", edge=True),
+    invalid("CSI03", HARD_DISKS, claim("-1Gi"), says="makes 6000 GiB", edge=True),
     invalid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("1200G"), says="makes 1200 GiB"),
     invalid(
         "CSI03",
-        lustre(deploymentType="PERSISTENT_1", storageType="HDD", perUnitStorageThroughput="12", driveCacheType="NONE"),
+        HARD_DISKS,
         claim("1800Gi"),
         says="makes 6000 GiB",
     ),
@@ -186,7 +191,7 @@ CASES = (
     valid("CSI05", efs(gidRangeStart="1000", gidRangeEnd="1001"), edge=True),
     valid("CSI05", efs(directoryPerms="0750", uid="0", gid="0"), edge=True),
     valid("CSI05", efs(provisioningMode="s3files-ap")),
-    valid("CSI05", efs_only(provisioningMode="efs-ap", fileSystemIdConfigRef="config/key")),
+    valid("CSI05", efs_only(provisioningMode="efs-ap", fileSystemIdConfigRef="config/key", directoryPerms="700")),
     valid("CSI05", EBS),
     invalid("CSI05", efs(provisioningMode="efs"), says="provisioningMode is efs; allowed: efs-ap"),
     invalid("CSI05", efs_only(fileSystemId="fs-0123456789abcdef0"), says="provisioningMode is unset"),
@@ -197,6 +202,8 @@ CASES = (
     invalid("CSI05", efs(gidRangeStart="0", gidRangeEnd="10"), says="gidRangeStart is 0; allowed: above 0", edge=True),
     invalid("CSI05", efs(gidRangeStart="1000", gidRangeEnd="1000"), says="above gidRangeStart, which is 1000", edge=True),
     invalid("CSI05", efs(directoryPerms="rwx"), says="octal digits"),
+    invalid("CSI05", efs(directoryPerms=None), says="directoryPerms is unset; allowed: 3 or 4 octal digits"),
+    invalid("CSI05", efs(directoryPerms="70"), says="octal digits", edge=True),
     invalid("CSI05", efs(directoryPerms="778"), says="octal digits", edge=True),
     invalid("CSI05", efs(uid="-1"), says="uid is -1;", edge=True),
     valid("CSI06", efs(), claim("10Gi"), pod()),
@@ -206,7 +213,10 @@ CASES = (
     valid("CSI06", lustre(deploymentType="SCRATCH_2"), claim(), pod(CHOWN)),
     invalid("CSI06", efs(), claim("10Gi"), pod(CHOWN), says="no chown"),
     invalid("CSI06", efs(), claim("10Gi"), pod({**CHOWN, "command": ["chown", "-R", "0", "/data"]}), says="no chown"),
-    invalid("CSI06", efs(), claim("10Gi"), pod({**CHOWN, "command": ["sh"], "args": ["-c", "chown 1 /data"]}), says="no chown"),
+    invalid(
+        "CSI06", efs(), claim("10Gi"), pod({**CHOWN, "command": ["sh"], "args": ["-c", "chown 1 /data"]}), says="[0].args is [-c, chown"
+    ),
+    invalid("CSI06", efs(), claim("10Gi"), pod({**CHOWN, "command": None, "args": ["chown", "1", "/data"]}), says="[0].args is [chown"),
     invalid("CSI06", claim("1Gi", STATIC), EFS_VOLUME, POINT, pod(user=0), says="runAsUser is 0; allowed: 1000", edge=True),
     invalid("CSI06", claim("1Gi", STATIC), EFS_VOLUME, POINT, pod(user=2000), says="access point team"),
     valid("CSI07", block(LATE)),
