@@ -3,6 +3,7 @@
 import base64
 import binascii
 import re
+from collections.abc import Iterable, Iterator
 
 from guardrails.chart import CHART_TYPES, charts, version
 from guardrails.facts import load
@@ -62,8 +63,10 @@ def _image_term(resource: Resource, term: Node, report: Report) -> None:
 
 def _alias(resource: Resource, alias: Node, report: Report) -> None:
     matched = _ALIAS.fullmatch(alias.text())
-    # Karpenter takes no release of a Windows family but the latest.
-    if not matched or (matched[2] == "latest" and not matched[1].startswith("windows")):
+    windows = matched is not None and matched[1].startswith("windows")
+    if windows and matched[2] != "latest":
+        report.refuse(resource, alias, allowed=f"{matched[1]}@latest: Karpenter takes no other release of a Windows family")
+    elif not matched or (matched[2] == "latest" and not windows):
         report.refuse(resource, alias, allowed="family@version with a release, such as al2023@v20261120")
     elif matched[1] == "al2":
         report.refuse(resource, alias, allowed="al2023 or bottlerocket (Amazon Linux 2 ends with Kubernetes 1.32)")
@@ -139,8 +142,8 @@ def _decoded(text: str) -> str:
 
 
 def _compatible(program: Program, report: Report) -> None:
-    with report.part():
-        for resource in program.of(NODE_CLASS):
+    for resource in program.of(NODE_CLASS):
+        with report.part():
             selector = resource.at("spec", "placementGroupSelector")
             if selector.present and selector.at("name").present == selector.at("id").present:
                 report.refuse(
@@ -152,32 +155,39 @@ def _compatible(program: Program, report: Report) -> None:
             if release is None:
                 continue
             _fields(program, chart.resource, release, report)
-            if chart.name == "karpenter":
-                _matrix(program, chart.version, chart.resource, release, report)
+            for cluster in program.of(CLUSTER) if chart.name == "karpenter" else ():
+                with report.part():
+                    _matrix(cluster, chart.version, chart.resource, release, report)
 
 
 def _fields(program: Program, chart: Resource, release: tuple[int, int, int], report: Report) -> None:
     least = load("karpenter")["leastForField"]
-    used = [(node_class, node_class.at("spec", field), field) for node_class in program.of(NODE_CLASS) for field in least]
-    places = [(resource, place, field) for resource, place, field in used if place.present]
-    for pool in program.of(NODE_POOL):
-        policy = pool.at("spec", "disruption", "consolidationPolicy")
-        if policy.text() == "Balanced":
-            places.append((pool, policy, "Balanced"))
-    for resource, place, field in places:
-        needed = version(least[field])
-        if needed and release < needed:
-            found = f"{field}, which Karpenter {_written(release)} does not know"
-            report.refuse(resource, place, allowed=f"Karpenter {least[field]} or later for {field} ({chart.name} installs it)", found=found)
+    for resource in program.of(NODE_CLASS, NODE_POOL):
+        with report.part():
+            for field, place in _late_fields(resource, least):
+                needed = version(least[field])
+                if needed and release < needed:
+                    found = f"{field}, which Karpenter {_written(release)} does not know"
+                    allowed = f"Karpenter {least[field]} or later for {field} ({chart.name} installs it)"
+                    report.refuse(resource, place, allowed=allowed, found=found)
 
 
-def _matrix(program: Program, place: Node, chart: Resource, release: tuple[int, int, int], report: Report) -> None:
-    for cluster in program.of(CLUSTER):
-        kubernetes = cluster.at("version").text()
-        least = load("karpenter")["leastForKubernetes"].get(kubernetes, "")
-        needed = version(least)
-        if needed and release < needed:
-            report.refuse(chart, place, allowed=f"{least} or later for Kubernetes {kubernetes}")
+def _late_fields(resource: Resource, least: Iterable[str]) -> Iterator[tuple[str, Node]]:
+    """What the resource uses of the fields that not every Karpenter knows."""
+    if resource.type == NODE_CLASS:
+        yield from ((field, place) for field in least if (place := resource.at("spec", field)).present)
+        return
+    policy = resource.at("spec", "disruption", "consolidationPolicy")
+    if policy.text() == "Balanced":
+        yield "Balanced", policy
+
+
+def _matrix(cluster: Resource, place: Node, chart: Resource, release: tuple[int, int, int], report: Report) -> None:
+    kubernetes = cluster.at("version").text()
+    least = load("karpenter")["leastForKubernetes"].get(kubernetes, "")
+    needed = version(least)
+    if needed and release < needed:
+        report.refuse(chart, place, allowed=f"{least} or later for Kubernetes {kubernetes}")
 
 
 def _written(release: tuple[int, int, int]) -> str:
@@ -212,24 +222,34 @@ def _scratch(program: Program, resource: Resource, report: Report) -> None:
     if resource.at("spec", "instanceStorePolicy").text() == "RAID0":
         return
     name = resource.at("metadata", "name").text()
-    root = _root_gib(resource)
+    volume, size = _scratch_disk(resource)
     for pool in program.of(NODE_POOL):
         if pool.at("spec", "template", "spec", "nodeClassRef", "name").text() != name:
             continue
         for user, template in users_of(program, pool):
             asked = sum(gibibytes(each.at("resources", "requests", "ephemeral-storage").text()) or 0 for each in template.containers())
-            if asked > root:
-                found = f"a root volume of {root:g} GiB, and pods of {user.name} that ask for {asked:g} GiB of ephemeral storage"
+            if asked > size:
+                found = f"a {volume} volume of {size:g} GiB, and pods of {user.name} that ask for {asked:g} GiB of ephemeral storage"
                 place = resource.at("spec", "blockDeviceMappings")
-                report.refuse(resource, place, allowed="a root volume that holds it, or instanceStorePolicy RAID0", found=found)
+                report.refuse(resource, place, allowed=f"a {volume} volume that holds it, or instanceStorePolicy RAID0", found=found)
 
 
-def _root_gib(resource: Resource) -> float:
+def _scratch_disk(resource: Resource) -> tuple[str, float]:
+    """Which volume Karpenter counts as ephemeral storage, and its size: Bottlerocket's second one holds what pods write."""
     members = list(resource.at("spec", "blockDeviceMappings").elements())
-    roots = [member for member in members if member.at("rootVolume").value is True] or members[:1]
-    for root in roots:
-        return gibibytes(root.at("ebs", "volumeSize").text()) or _DEFAULT_ROOT_GIB
-    return _DEFAULT_ROOT_GIB
+    family = _family(resource)
+    volume, device = ("data", "/dev/xvdb") if family == "Bottlerocket" else ("root", "/dev/xvda")
+    roots = [member for member in members if member.at("rootVolume").value is True]
+    own = members[-1:] if family == "Custom" else [each for each in members if each.at("deviceName").text() in ("", device)]
+    for disk in (*roots, *own):
+        return "root" if roots else volume, gibibytes(disk.at("ebs", "volumeSize").text()) or _DEFAULT_ROOT_GIB
+    return volume, _DEFAULT_ROOT_GIB
+
+
+def _family(resource: Resource) -> str:
+    """The image family, which an alias says where nothing else does."""
+    aliases = [term.at("alias").text().partition("@")[0] for term in resource.at("spec", "amiSelectorTerms").elements()]
+    return resource.at("spec", "amiFamily").text() or next((_FAMILIES[alias] for alias in aliases if alias in _FAMILIES), "")
 
 
 def _class(**spec: object) -> tuple[Example, ...]:

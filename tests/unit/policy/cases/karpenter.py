@@ -1,12 +1,13 @@
 """Karpenter: pools, classes, lifetimes, and pods on their pools."""
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 from guardrails import tokens
 from guardrails.template import NEURON
 from tests.unit.policy import builders as b
-from tests.unit.policy.analyzer import Thing
+from tests.unit.policy.analyzer import UNKNOWN, Thing
 from tests.unit.policy.case import invalid, valid
 
 REQUIREMENTS = "spec/template/spec/requirements"
@@ -287,7 +288,13 @@ SCRATCH = "spec/containers/0/resources/requests/ephemeral-storage"
 
 SCRATCHING = {"name": "trainer", "resources": {"requests": {"nvidia.com/gpu": 8, "ephemeral-storage": "20Gi"}}}
 DATA, ROOT = {"ebs": {"volumeSize": "500Gi"}}, {"ebs": {"volumeSize": "50Gi"}, "rootVolume": True}
+BOTTLEROCKET = [{"alias": "bottlerocket@v1.40.0"}]
+ASKING = (b.node_pool(), pod({SCRATCH: "100Gi"}))
 PIPED = "curl -sL https://example.com/install.sh | sudo bash\n"
+
+
+def disk(device: str, size: str) -> dict[str, Any]:
+    return {"deviceName": f"/dev/{device}", "ebs": {"volumeSize": size}}
 
 
 def encoded(data: bytes) -> Thing:
@@ -371,6 +378,7 @@ CLASSES = (
         says="ask for 500 GiB of ephemeral storage",
     ),
     valid("KRP06", node_class({TERMS: [{"alias": "windows2022@latest"}], "spec/amiFamily": "Windows2022"})),
+    invalid("KRP06", node_class({TERMS: [{"alias": "windows2022@v1"}]}), says="windows2022@v1; allowed: windows2022@latest", edge=True),
     invalid("KRP06", node_class({TERMS: [{"alias": "al2023@v20261120", "name": "x", "tags": {"a": "b"}}]}), says="alias beside name, tags"),
     # That the role is empty is another rule's matter.
     valid("KRP07", node_class({"spec/role": "", "spec/instanceProfile": "profile"}), edge=True),
@@ -383,6 +391,22 @@ CLASSES = (
     invalid("KRP12", encoded(base64.encodebytes(PIPED.encode())), says="curl -sL"),
     invalid("KRP12", encoded(base64.b64encode(f"# r\xe9seau\n{PIPED}".encode("latin-1"))), says="curl -sL"),
     invalid("KRP13", node_class({"spec/placementGroupSelector": {}}), says="placementGroupSelector is empty"),
+    # What is not known of one resource hides nothing of another.
+    invalid(
+        "KRP13",
+        node_class({"spec/placementGroupSelector": UNKNOWN}),
+        replace(node_class({"spec/placementGroupSelector": {}}), name="other"),
+        says="other: spec.placementGroupSelector is empty",
+    ),
+    invalid(
+        "KRP13",
+        replace(node_class({"spec": UNKNOWN}), name="other"),
+        node_class({"spec/networkInterfaces": EFA_ONLY}),
+        b.cpu_pool({POLICY: UNKNOWN}),
+        chart("1.10.0"),
+        says="networkInterfaces, which Karpenter 1.10.0 does not know",
+    ),
+    invalid("KRP13", replace(cluster(UNKNOWN), name="other"), cluster("1.36"), chart("1.12.3"), says="1.13 or later for Kubernetes 1.36"),
     invalid(
         "KRP13",
         node_class({"spec/networkInterfaces": EFA_ONLY}),
@@ -392,6 +416,18 @@ CLASSES = (
     ),
     valid("KRP14", node_class(), b.node_pool(), pod({"spec/containers": [SCRATCHING, {"name": "logs"}]}), edge=True),
     invalid("KRP14", node_class(), b.cpu_pool(), b.node_pool(), pod({SCRATCH: "21Gi"}), says="pods of trainer that ask for 21 GiB"),
+    # Karpenter counts the volume that the family's pods write to.
+    valid("KRP14", node_class({TERMS: BOTTLEROCKET, DISKS: [disk("xvda", "4Gi"), disk("xvdb", "100Gi")]}), *ASKING, edge=True),
+    valid("KRP14", node_class({DISKS: [disk("xvdb", "10Gi"), disk("xvda", "100Gi")]}), *ASKING, edge=True),
+    valid("KRP14", node_class({"spec/amiFamily": "Custom", DISKS: [disk("sda1", "4Gi"), disk("sdb", "100Gi")]}), *ASKING, edge=True),
+    invalid(
+        "KRP14",
+        node_class({TERMS: BOTTLEROCKET, DISKS: [disk("xvda", "200Gi"), disk("xvdb", "99Gi")]}),
+        *ASKING,
+        says="a data volume of 99 GiB, and pods of trainer that ask for 100 GiB",
+        edge=True,
+    ),
+    invalid("KRP14", node_class({DISKS: [disk("xvdb", "200Gi")]}), *ASKING, says="a root volume of 20 GiB"),
     invalid("KRP14", node_class({DISKS: [DATA, ROOT]}), b.node_pool(), pod({SCRATCH: "100Gi"}), says="a root volume of 50 GiB"),
     invalid(
         "KRP14",
