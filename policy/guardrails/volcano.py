@@ -34,14 +34,24 @@ def _gang(job: Resource, report: Report) -> None:
         with report.part():
             _task_gang(job, task, report)
     with report.part():
-        _job_gang(job, sum(_replicas(task) for task in tasks), report)
+        _job_gang(job, tasks, report)
     with report.part():
         _gang_scheduler(job, report)
 
 
 def _replicas(task: Node) -> int:
-    replicas = task.at("replicas").integer()
-    return 1 if replicas is None else replicas
+    """The pods of a task; none where the number is left out."""
+    return task.at("replicas").integer() or 0
+
+
+def _least(task: Node) -> int:
+    """How many of a task's pods its gang waits for, with what Volcano's admission writes where the task does not say."""
+    own, policy = task.at("minAvailable"), task.at("partitionPolicy")
+    if own.present:
+        return own.integer() or 0
+    if policy.present:
+        return (policy.at("minPartitions").integer() or 0) * (policy.at("partitionSize").integer() or 0)
+    return _replicas(task)
 
 
 def _task_gang(job: Resource, task: Node, report: Report) -> None:
@@ -50,15 +60,22 @@ def _task_gang(job: Resource, task: Node, report: Report) -> None:
         report.refuse(job, least, allowed=f"at most {_replicas(task)}, the task's replicas")
 
 
-def _job_gang(job: Resource, pods: int, report: Report) -> None:
-    least = job.at("spec", "minAvailable")
-    if not least.present:
-        return
-    count = least.integer()
-    if count is None or count > pods:
+def _job_gang(job: Resource, tasks: Sequence[Node], report: Report) -> None:
+    least, pods = job.at("spec", "minAvailable"), sum(_replicas(task) for task in tasks)
+    count = least.integer() if least.present else 0
+    if count == 0:
+        _written_gang(job, least, pods, sum(_least(task) for task in tasks), report)
+    elif count is None or count > pods:
         report.refuse(job, least, allowed=f"{pods}, the sum of all tasks' replicas (it counts pods, not nodes)")
     elif count < pods and not _is_elastic(job):
         report.refuse(job, least, allowed=f"{pods}, because every rank is needed (torchrun --nnodes=MIN:MAX would make the job elastic)")
+
+
+def _written_gang(job: Resource, least: Node, pods: int, count: int, report: Report) -> None:
+    """Volcano's admission writes the sum over the tasks where the job names no number, or 0."""
+    if count < pods and not _is_elastic(job):
+        allowed = f"{pods}, because every rank is needed (Volcano adds up what the tasks need at least)"
+        report.refuse(job, least, allowed=allowed, found=f"{least.text() or 'unset'}, so {count}")
 
 
 def _is_elastic(job: Resource) -> bool:
@@ -158,7 +175,7 @@ def _guarantees(name: str, parent: Resource, queues: Sequence[Resource], report:
     for resource, own in parent.at("spec", "guarantee", "resource").entries():
         promised = sum(quantity(child.at("spec", "guarantee", "resource", resource).text()) or 0 for child in children)
         if promised > (quantity(own.text()) or 0):
-            report.refuse(parent, own, allowed=f"at least {promised:g}, what its {len(children)} queues are guaranteed together")
+            report.refuse(parent, own, allowed=f"at least {promised:.15g}, what its {len(children)} queues are guaranteed together")
 
 
 def _restarts(job: Resource, report: Report) -> None:
@@ -187,8 +204,11 @@ def _policies(job: Resource, place: Node, report: Report) -> None:
 
 
 def _events(policy: Node) -> list[Node]:
-    listed = list(policy.at("events").elements())
-    return [*listed, policy.at("event")] if policy.at("event").text() else listed
+    """The events of a policy; one that it names twice counts once."""
+    named: dict[str, Node] = {}
+    for event in (*policy.at("events").elements(), *([policy.at("event")] if policy.at("event").text() else [])):
+        named.setdefault(event.text(), event)
+    return list(named.values())
 
 
 def _occasion(job: Resource, node: Node, seen: dict[str, Node], *, is_event: bool, report: Report) -> None:

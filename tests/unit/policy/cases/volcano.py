@@ -34,6 +34,12 @@ def on(event: str, action: str = "RestartJob", **more: Any) -> dict[str, Any]:
     return {"event": event, "action": action, **more}
 
 
+def gang_of(command: list[str] | None = None, **task: Any) -> Thing:
+    """A job that leaves its gang to its task."""
+    changes = {"spec/minAvailable": b.DELETE, **{f"spec/tasks/0/{key}": value for key, value in task.items()}}
+    return b.volcano_job({**changes, **({f"{b.TASK_CONTAINER}/command": command} if command else {})})
+
+
 EVICTED = on("PodEvicted")
 FAILED_ENDS = on("PodFailed", "TerminateJob")
 TASK_POLICIES = "spec/tasks/0/policies"
@@ -135,7 +141,26 @@ CASES = (
     invalid("VOL03", policies(on("*", "AbortJob"), **{TASK_POLICIES: [EVICTED]}), says="spec.policies[0].action is AbortJob"),
     invalid("VOL03", policies(**{TASK_POLICIES: [EVICTED, FAILED_ENDS]}), says="spec.tasks[0].policies[1].action is TerminateJob"),
     invalid("VOL03", policies(EVICTED, {"exitCode": 143, "action": "TerminateJob"}), says="policies[1].action is TerminateJob", edge=True),
-    valid("VOL01", b.volcano_job({"spec/tasks/0/replicas": b.DELETE, "spec/minAvailable": 1}), edge=True),
+    # So does Volcano, whose admission then finds fewer pods than the gang needs.
+    invalid(
+        "VOL01",
+        b.volcano_job({"spec/tasks/0/replicas": b.DELETE, "spec/minAvailable": 1}),
+        says="minAvailable is 1; allowed: 0, the sum of all tasks' replicas",
+        edge=True,
+    ),
+    # Volcano's admission adds up what the tasks need where the job says nothing, or 0.
+    valid("VOL01", b.volcano_job({"spec/minAvailable": 0}), edge=True),
+    valid("VOL01", gang_of(minAvailable=4), edge=True),
+    valid("VOL01", gang_of(partitionPolicy={"totalPartitions": 2, "partitionSize": 2, "minPartitions": 2}), edge=True),
+    valid("VOL01", gang_of(minAvailable=2, command=["torchrun", "--nnodes=2:4", "train.py"])),
+    invalid("VOL01", gang_of(minAvailable=3), says="spec.minAvailable is unset, so 3; allowed: 4", edge=True),
+    invalid("VOL01", b.volcano_job({"spec/minAvailable": 0, "spec/tasks/0/minAvailable": 2}), says="spec.minAvailable is 0, so 2"),
+    invalid(
+        "VOL01",
+        gang_of(partitionPolicy={"totalPartitions": 2, "partitionSize": 2, "minPartitions": 1}),
+        says="spec.minAvailable is unset, so 2; allowed: 4, because every rank is needed",
+    ),
+    invalid("VOL01", gang_of(partitionPolicy={"totalPartitions": 2, "partitionSize": 2}), says="unset, so 0; allowed: 4"),
     valid("VOL01", b.volcano_job({"spec/tasks": [{"name": "worker", "replicas": 4}, {"name": "evaluator", "replicas": 0}]})),
     valid(
         "VOL01", b.volcano_job({"spec/tasks/0/replicas": 1, "spec/minAvailable": 1, "spec/schedulerName": "default-scheduler"}), edge=True
@@ -159,6 +184,13 @@ CASES = (
         queue("c", parent="ml"),
         edge=True,
     ),
+    invalid(
+        "VOL02",
+        queue("ml", guarantee={"resource": {"memory": "1Ti"}}),
+        queue("a", parent="ml", guarantee={"resource": {"memory": "600Gi"}}),
+        queue("b", parent="ml", guarantee={"resource": {"memory": "601Gi"}}),
+        says="at least 1289563930624, what its 2 queues",
+    ),
     invalid("VOL02", job("ml"), replace(queue("ml"), name="queue-ml"), queue("research", parent="ml"), says="ml is the parent of others"),
     invalid("VOL02", THEIRS, queue("research", parent="theirs"), job("theirs"), says="theirs is the parent of others"),
     invalid("VOL02", job("root"), replace(queue(UNKNOWN), name="theirs"), says="spec.queue is root"),
@@ -169,5 +201,8 @@ CASES = (
         queue("research", parent="ml", capability={"cpu": "97"}),
         says="at most 96, the capability of org",
     ),
+    valid("VOL03", policies({"event": "PodFailed", "events": ["PodFailed", "PodFailed"], "action": "RestartJob"}), edge=True),
+    valid("VOL03", policies({"events": ["*", "*"], "action": "RestartJob"})),
+    invalid("VOL03", policies({"events": ["PodFailed", "PodFailed"], "action": "RestartJob"}, on("PodFailed")), says="PodFailed once"),
     invalid("VOL03", policies({"action": "RestartJob"}, on("PodRunning")), says="policies[1].event is PodRunning"),
 )
