@@ -12,6 +12,7 @@ from guardrails.tokens import VOLCANO_JOB
 _LONGEST_NAME = 63
 _ROLES = {"master": "master", "worker": "worker"}
 """Flag of the mpi plug-in -> name of the task where the flag is not given."""
+_PORT = "port"
 _NO_TOPOLOGY = ("", "none")
 
 
@@ -46,6 +47,10 @@ def _pod_name(job: Resource, name: str, task: Node, report: Report) -> None:
     last = f"{own.text()}-{name}-{max(0, (task.at('replicas').integer() or 1) - 1)}"
     if own.present and len(last) > _LONGEST_NAME:
         most = _LONGEST_NAME - (len(last) - len(own.text()))
+        if most < 1:
+            allowed = f"at most {most + len(name) - 1} characters: its pods' names, with the job's and a number, are host names"
+            report.refuse(job, task.at("name"), allowed=allowed)
+            return
         report.refuse(job, own, allowed=f"at most {most} characters: its pods' names, with task {name} and a number, are host names")
 
 
@@ -69,6 +74,8 @@ def _partitions(job: Resource, _name: str, task: Node, report: Report) -> None:
         report.refuse(job, task.at("replicas"), allowed=f"{pods}, the partitions times their size")
     elif task.at("minAvailable").present and task.at("minAvailable").integer() != together:
         report.refuse(job, task.at("minAvailable"), allowed=f"{together}, minPartitions times the size of a partition")
+    elif together > pods:
+        report.refuse(job, least, allowed=f"at most {total.text()}, the partitions that there are")
     _network(job, policy.at("networkTopology"), report)
 
 
@@ -119,11 +126,23 @@ def _plugins(job: Resource, report: Report) -> None:
 
 def _mpi_tasks(job: Resource, arguments: Node, report: Report) -> None:
     names = [name for name, _ in _named(job)]
-    given = [argument.text().lstrip("-").partition("=") for argument in arguments.elements()]
+    given = _flags([argument.text() for argument in arguments.elements()])
     for flag, usual in _ROLES.items():
-        wanted = next((value for name, _, value in given if name == flag), usual)
+        wanted = given.get(flag, usual)
         if wanted not in names:
             report.refuse(job, arguments, allowed=f"--{flag}= with one of the tasks {', '.join(names)}", found=f"without a task {wanted}")
+
+
+def _flags(words: Sequence[str]) -> Mapping[str, str]:
+    """The flags as the plug-in reads them, with Go's parser: up to the first word that is none of its own, the last of a name counts."""
+    given: dict[str, str] = {}
+    left = iter(words)
+    for word in left:
+        name, equals, value = word.removeprefix("-").removeprefix("-").partition("=")
+        if not word.startswith("-") or name not in (*_ROLES, _PORT):
+            break
+        given[name] = value if equals else next(left, given.get(name, _ROLES.get(name, "")))
+    return given
 
 
 def _volumes(job: Resource, report: Report) -> None:
