@@ -1,6 +1,7 @@
 """The ranks of a job, and how its command line divides them."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -106,7 +107,7 @@ def _sizes(words: list[str]) -> dict[str, int]:
     found = {name: number for name, options in _OPTIONS.items() if (number := whole.number(*options)) is not None}
     for word in words:
         name, equals, value = word.partition("=")
-        if equals and name in _OVERRIDES and value.isdecimal():
+        if equals and name in _OVERRIDES and re.fullmatch(r"[0-9]{1,9}", value):
             found[_OVERRIDES[name]] = int(value)
     return {name: number for name, number in found.items() if number > 0}
 

@@ -27,6 +27,7 @@ CASES = (
     valid("PAR01", gang("--tp 8 --pp 2 --dp 2")),
     valid("PAR01", mpi("parallel.tensor=8 parallel.pipeline=2")),
     valid("PAR01", gang("train.py")),
+    valid("PAR01", mpi(f"parallel.tensor={'9' * 5000}")),
     valid("PAR01", job({COMMAND: ["torchrun", "train.py", "--parallelism.tensor_parallel_degree", "8"]})),
     valid("PAR01", gang("--tp 8 --pp 4 --micro-batch-size 1 --global-batch-size 4"), edge=True),
     invalid("PAR01", gang("--tp 8 --pp 4 --micro-batch-size 1 --global-batch-size 3"), says="at least 4 micro-batches", edge=True),
