@@ -1,6 +1,7 @@
 """Check files without Pulumi: `python -m guardrails FILE...`, the same rules and the same messages.
 
-Exit status 0: nothing is refused; 1: a rule refuses something; 2: the input or the configuration can't be read.
+Exit status 0: nothing is refused; 1: a rule refuses something; 2: the input or the configuration can't be read, or the outcome
+can't be written.
 """
 
 import argparse
@@ -75,15 +76,19 @@ def load_configuration(path: str | None) -> Configuration:
 def run(paths: Sequence[str], *, form: str, output: str | None, config: str | None) -> int:
     """Check files, write the outcome, return the exit status. Errors go to standard error in words."""
     try:
-        rows = check(paths, configuration=load_configuration(config), stdin=sys.stdin.read() if STDIN in paths else "")
+        rows = check(paths, configuration=load_configuration(config), stdin=_standard_input() if STDIN in paths else "")
     except (ManifestError, ConfigurationError) as error:
         sys.stderr.write(f"error: {error}\n")
         return BAD_INPUT
     text = FORMATS[form](rows, paths[0])
     if output is None:
         sys.stdout.write(text)
-    else:
+        return VIOLATIONS if refused(rows) else OK
+    try:
         Path(output).write_text(text, encoding="utf-8")
+    except OSError as error:
+        sys.stderr.write(f"error: {output}: {error.strerror or error}\n")
+        return BAD_INPUT
     return VIOLATIONS if refused(rows) else OK
 
 
@@ -95,6 +100,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", help="file to write to instead of standard output")
     parser.add_argument("--config", help="policy configuration file, as for `pulumi preview --policy-pack-config`")
     return run(**vars(parser.parse_args(arguments)))
+
+
+def _standard_input() -> str:
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise ManifestError(f"stdin: no UTF-8 text (byte {error.start})") from None
 
 
 def _line(document: Document | None, finding: Finding | None) -> int:

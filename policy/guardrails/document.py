@@ -37,7 +37,9 @@ def read_yaml(text: str) -> list[Any]:
 def read_json(text: str) -> Any:
     """A JSON text as plain data. Raises DocumentError."""
     try:
-        return _Plain().value(json.loads(text))
+        parsed = json.loads(text)
+        json.dumps(parsed, ensure_ascii=False).encode()  # Half a surrogate pair is no text, and nothing could show it.
+        return _Plain().value(parsed)
     except json.JSONDecodeError as error:
         raise DocumentError(f"no valid JSON: {error.msg}", error.lineno) from None
     except (ValueError, RecursionError) as error:

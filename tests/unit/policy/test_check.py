@@ -177,6 +177,7 @@ def test_a_file_without_a_fault_ends_with_status_0(tmp_path: Path, capsys: pytes
         ("a.yaml", "apiVersion: v1\nkind: Namespace\n---\n- 1\n", "a.yaml#2: is neither"),
         ("a.json", "{\n 'a': 1}", "a.json:2: no valid JSON"),
         ("a.json", "[]", "is neither"),
+        ("a.json", '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x\\ud800"}}', "a.json:1: no valid JSON: 'utf-8' codec"),
         ("a.json", "1" * 5000, "a.json:1: no valid JSON: Exceeds the limit"),
         ("a.yaml", BOMB, "more than"),
         ("a.yaml", "a: " + "[" * 3000 + "]" * 3000, "a.yaml"),
@@ -205,6 +206,17 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.Capt
     assert "missing.yaml: No such file" in said
     assert "binary.yaml: no UTF-8 text" in said
     assert "Is a directory" in said
+
+
+def test_standard_input_that_is_no_text_is_bad_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\xff"), encoding="utf-8"))
+    assert main(["-"]) == 2
+    assert capsys.readouterr().err == "error: stdin: no UTF-8 text (byte 1)\n"
+
+
+def test_an_outcome_that_cannot_be_written_is_no_verdict(pools: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([pools, "--output", str(tmp_path / "missing" / "a.md")]) == 2
+    assert "missing/a.md: No such file" in capsys.readouterr().err
 
 
 def test_the_configuration_of_the_pack_holds_for_files_too(pools: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
