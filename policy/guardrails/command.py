@@ -49,15 +49,17 @@ class Invocation:
     arguments: Sequence[str]
 
     def option(self, *names: str) -> str | None:
-        """The value of `--name value` or `--name=value`, dashes and underscores alike; empty where it has none, None where it is absent."""
-        wanted = {_plain(name) for name in names}
+        """The value of `--name value` or `--name=value`, dashes and underscores alike; empty where it has none, None where it is absent.
+
+        Of several the last counts, as for argparse.
+        """
+        wanted, found = {_plain(name) for name in names}, None
         for index, word in enumerate(self.arguments):
             name, equals, joined = word.partition("=")
             if word.startswith("-") and _plain(name) in wanted:
-                if equals:
-                    return joined
-                return self.arguments[index + 1] if index + 1 < len(self.arguments) else ""
-        return None
+                following = self.arguments[index + 1] if index + 1 < len(self.arguments) else ""
+                found = joined if equals else following
+        return found
 
     def number(self, *names: str) -> int | None:
         """The option as a whole number; None where it is absent or no number (a variable, a word such as `gpu`)."""

@@ -231,9 +231,18 @@ def _volume_of(program: Program, claim: Resource) -> Resource | None:
 
 def _late_binding(resource: Resource, report: Report) -> None:
     mode = resource.at("volumeBindingMode")
-    if resource.at("provisioner").text() in _EBS_DRIVERS and mode.text() != _LATE:
+    if resource.at("provisioner").text() in _EBS_DRIVERS and mode.text() != _LATE and not _is_of_one_zone(resource):
         found = mode.raw if mode.present else "unset, so Immediate"
         report.refuse(resource, mode, allowed=f"{_LATE}: a volume of EBS is in one zone, which the pod's node decides", found=found)
+
+
+def _is_of_one_zone(resource: Resource) -> bool:
+    """Whether the class itself says where its volumes are made, in a single zone."""
+    terms = [
+        expression for term in resource.at("allowedTopologies").elements() for expression in term.at("matchLabelExpressions").elements()
+    ]
+    zones = [value.text() for expression in terms if "zone" in expression.at("key").text() for value in expression.at("values").elements()]
+    return len(set(zones)) == 1
 
 
 def _access_point_users(program: Program, report: Report) -> None:

@@ -227,11 +227,17 @@ def _scratch(program: Program, resource: Resource, report: Report) -> None:
         if pool.at("spec", "template", "spec", "nodeClassRef", "name").text() != name:
             continue
         for user, template in users_of(program, pool):
-            asked = sum(gibibytes(each.at("resources", "requests", "ephemeral-storage").text()) or 0 for each in template.containers())
+            asked = sum(_scratch_asked(container) for container in template.containers())
             if asked > size:
                 found = f"a {volume} volume of {size:g} GiB, and pods of {user.name} that ask for {asked:g} GiB of ephemeral storage"
                 place = resource.at("spec", "blockDeviceMappings")
                 report.refuse(resource, place, allowed=f"a {volume} volume that holds it, or instanceStorePolicy RAID0", found=found)
+
+
+def _scratch_asked(container: Node) -> float:
+    """GiB that a container asks for; a limit alone is a request too."""
+    request, limit = (container.at("resources", kind, "ephemeral-storage") for kind in ("requests", "limits"))
+    return gibibytes((request if request.present else limit).text()) or 0
 
 
 def _scratch_disk(resource: Resource) -> tuple[str, float]:

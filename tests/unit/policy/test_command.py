@@ -48,7 +48,13 @@ def test_a_program_is_known_by_its_own_name(word: str, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "value"),
-    [(["--rdzv_endpoint", "a:1"], "a:1"), (["--rdzv-endpoint=a:1"], "a:1"), (["--rdzv-endpoint"], ""), (["rdzv-endpoint", "a:1"], None)],
+    [
+        (["--rdzv_endpoint", "a:1"], "a:1"),
+        (["--rdzv-endpoint=a:1"], "a:1"),
+        (["--rdzv-endpoint"], ""),
+        (["rdzv-endpoint", "a:1"], None),
+        (["--rdzv-endpoint=b:1", "--rdzv_endpoint", "a:1"], "a:1"),
+    ],
 )
 def test_an_option_is_read_with_a_blank_or_an_equals_sign(arguments: list[str], value: str | None) -> None:
     assert Invocation("torchrun", arguments).option("--rdzv-endpoint") == value

@@ -34,6 +34,10 @@ def block(mode: Any = None, provisioner: str = "ebs.csi.aws.com", **more: Any) -
     return Thing(type=tokens.STORAGE_CLASS, name="gp3", properties={"provisioner": provisioner, **binding, **more})
 
 
+def topologies(*zones: str) -> list[dict[str, Any]]:
+    return [{"matchLabelExpressions": [{"key": "topology.kubernetes.io/zone", "values": list(zones)}]}]
+
+
 LATE = "WaitForFirstConsumer"
 
 
@@ -225,6 +229,8 @@ CASES = (
     valid("CSI07", efs()),
     valid("CSI07", block("Immediate", "fsx.csi.aws.com")),
     valid("CSI07", block(provisioner="ebs.csi.example.com"), edge=True),
+    valid("CSI07", block("Immediate", allowedTopologies=topologies("us-west-2a")), edge=True),
+    invalid("CSI07", block("Immediate", allowedTopologies=topologies("us-west-2a", "us-west-2b")), says="is Immediate", edge=True),
     invalid("CSI07", EBS, says="volumeBindingMode is unset, so Immediate; allowed: WaitForFirstConsumer"),
     invalid("CSI07", block("Immediate"), says="volumeBindingMode is Immediate; allowed"),
     invalid("CSI07", block(provisioner="ebs.csi.eks.amazonaws.com"), says="unset, so Immediate"),

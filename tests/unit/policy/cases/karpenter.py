@@ -369,6 +369,7 @@ CLASSES = (
     invalid("KRP14", node_class({"spec/subnetSelectorTerms": [{"tags": {"efa-enabled": "true"}}]}), says="a tag attaches nothing"),
     invalid("KRP14", node_class({"spec/subnetSelectorTerms": [{"tags": {"network": "efa"}}]}), says="network: efa"),
     invalid("KRP14", node_class({"metadata/name": "p5-efa", "spec/instanceStorePolicy": "RAID0"}), says="RAID0 only joins the local disks"),
+    invalid("KRP14", node_class(), b.node_pool(), pod({SCRATCH.replace("requests", "limits"): "21Gi"}), says="ask for 21 GiB", edge=True),
     invalid("KRP14", node_class(), b.node_pool(), pod({SCRATCH: "21Gi"}), says="a root volume of 20 GiB", edge=True),
     invalid(
         "KRP14",
