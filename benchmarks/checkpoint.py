@@ -222,13 +222,16 @@ def show_behind(state: State, folder: Path, rounds: int) -> None:
 
 def mean_steps(beside: Callable[[], object]) -> tuple[float, float]:
     """Mean seconds of the steps from the start of another thread's work on: of all, and of those before it ended."""
-    work = BackgroundWork("saving", beside)
+    work = BackgroundWork("the write beside the steps", beside)
     steps, during = [], 0
     for _ in range(_STEPS):
         steps.append(timed(step))
         during += work.running
     work.wait()
-    return sum(steps) / _STEPS, sum(steps[: during + 1]) / (during + 1)
+    if work.failure:
+        raise SystemExit(f"error: {work.what}: {work.failure}")
+    meanwhile = steps[: during + 1]
+    return sum(steps) / _STEPS, sum(meanwhile) / len(meanwhile)
 
 
 _FACTOR = torch.randn(512, 512)

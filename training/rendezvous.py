@@ -5,9 +5,9 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 from torch.distributed import PrefixStore, Store, TCPStore
@@ -86,20 +86,11 @@ def wait_for_name(host: str, deadline: float, keep_waiting: Callable[[], None]) 
 def roll_call(store: Store, launch: Launch, deadline: float, timeout_seconds: int, keep_waiting: Callable[[], None]) -> None:
     """Note this rank's arrival and wait for all the others."""
     me = f"{socket.gethostname()} (pid {os.getpid()})"
-    if store.add(f"claim/{launch.rank}", 1) > 1:
-        _wait(store, [f"arrived/{launch.rank}"], deadline, keep_waiting)
-        other = json.loads(store.get(f"arrived/{launch.rank}"))["who"]
-        raise RendezvousError(f"rank {launch.rank} came twice: {other} and {me}; give every process its own rank")
+    _claim(store, launch.rank, me, deadline, keep_waiting)
     store.set(f"arrived/{launch.rank}", json.dumps({"who": me, "world_size": launch.world_size}))
     expected = [f"arrived/{rank}" for rank in range(launch.world_size)]
-    try:
+    with _taken_back(store, [f"arrived/{launch.rank}"], f"claim/{launch.rank}"):
         complete = _wait(store, expected, deadline, keep_waiting)
-    except BaseException:
-        # Asked to stop: the others must not go on to connect to a rank that is gone.
-        with suppress(RuntimeError):
-            store.delete_key(f"arrived/{launch.rank}")
-            store.add(f"claim/{launch.rank}", -1)
-        raise
     if not complete:
         missing = [rank for rank in range(launch.world_size) if not store.check([f"arrived/{rank}"])]
         raise RendezvousError(
@@ -107,12 +98,41 @@ def roll_call(store: Store, launch: Launch, deadline: float, timeout_seconds: in
             f"{launch.master_addr}:{launch.master_port}: {_ranks(missing)}; look at their logs"
         )
     if launch.rank == 0:
-        for rank, key in enumerate(expected):
-            arrival = json.loads(store.get(key))
-            if arrival["world_size"] != launch.world_size:
-                raise RendezvousError(
-                    f"rank {rank} on {arrival['who']} was started for {arrival['world_size']} ranks, rank 0 for {launch.world_size}"
-                )
+        _compare_worlds(store, launch.world_size)
+
+
+def _claim(store: Store, rank: int, me: str, deadline: float, keep_waiting: Callable[[], None]) -> None:
+    """Take the place of this rank. Raises RendezvousError if another process has it."""
+    if store.add(f"claim/{rank}", 1) == 1:
+        return
+    with _taken_back(store, [], f"claim/{rank}"):
+        came = _wait(store, [f"arrived/{rank}"], deadline, keep_waiting)
+    store.add(f"claim/{rank}", -1)
+    other = json.loads(store.get(f"arrived/{rank}"))["who"] if came else "another process"
+    raise RendezvousError(f"rank {rank} came twice: {other} and {me}; give every process its own rank")
+
+
+@contextmanager
+def _taken_back(store: Store, keys: list[str], claim: str) -> Generator[None]:
+    """Take these keys and one claim back should this rank be asked to stop: the others are to miss it, and another may take its place."""
+    try:
+        yield
+    except BaseException:
+        with suppress(RuntimeError):
+            for key in keys:
+                store.delete_key(key)
+            store.add(claim, -1)
+        raise
+
+
+def _compare_worlds(store: Store, world_size: int) -> None:
+    for rank in range(world_size):
+        key = f"arrived/{rank}"
+        if not store.check([key]):
+            raise RendezvousError(f"rank {rank} has left while the last of the others came; its log says why")
+        arrival = json.loads(store.get(key))
+        if arrival["world_size"] != world_size:
+            raise RendezvousError(f"rank {rank} on {arrival['who']} was started for {arrival['world_size']} ranks, rank 0 for {world_size}")
 
 
 def _wait(store: Store, keys: list[str], deadline: float, keep_waiting: Callable[[], None]) -> bool:

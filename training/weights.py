@@ -46,7 +46,7 @@ def copy_whole(parameter: Tensor, whole: Any) -> None:
     if _is_flat(parameter):
         first, last = _held_rows(parameter)
         if first < last:
-            _put_rows(parameter, first, whole[first:last])
+            _put_rows(parameter, first, whole[first:last] if whole_shape(parameter) else whole[...])
     elif hasattr(parameter, "device_mesh"):
         local, offset = local_part(parameter)
         local.copy_(whole[tuple(slice(start, start + size) for start, size in zip(offset, local.shape, strict=True))])

@@ -154,8 +154,10 @@ def test_a_daemon_that_cannot_start_is_named_with_the_end_of_its_log(node: Node,
 
 
 def test_ctrl_c_during_a_start_leaves_nothing_running(node: Node) -> None:
+    # What is started in the background inherits an ignored SIGINT.
     program = (
-        "import sys; from tests.cluster.nodes import *; Node(Path(sys.argv[1]), cluster_binaries()).start(progress(Path(sys.argv[1])))"
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from tests.cluster.nodes import *; "
+        "Node(Path(sys.argv[1]), cluster_binaries()).start(progress(Path(sys.argv[1])))"
     )
     starter = subprocess.Popen([sys.executable, "-c", program, node.state], cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)
     host = Host(node)

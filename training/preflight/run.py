@@ -5,12 +5,14 @@ import time
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
 
 from training.architecture import choose_architecture
-from training.config import TrainConfig
+from training.config import EngineConfig, TrainConfig
 from training.distributed import Ranks
 from training.errors import PreflightError
 from training.layout import Layout
+from training.precision import DTYPES
 from training.preflight.checks import Findings, check_bandwidth, check_facts, check_transport
 from training.preflight.facts import Facts, gather_facts
 from training.preflight.memory import state_bytes
@@ -72,8 +74,14 @@ def _collective_mib(config: TrainConfig, ranks: Ranks) -> int:
 def _needed_mib(config: TrainConfig, ranks: Ranks, layout: Layout) -> int:
     parameters = list(choose_architecture(config).build().parameters())
     trained = sum(parameter.numel() for parameter in parameters if parameter.requires_grad)
-    frozen = sum(parameter.numel() * parameter.element_size() for parameter in parameters if not parameter.requires_grad)
+    frozen = sum(parameter.numel() * _stored_bytes(parameter, config.engine) for parameter in parameters if not parameter.requires_grad)
     return state_bytes(trained, config.engine, layout, on_host=ranks.device.type == "cpu", frozen_bytes=frozen) // _MIB
+
+
+def _stored_bytes(parameter: Tensor, engine: EngineConfig) -> int:
+    """Bytes of each value of a frozen parameter: ZeRO-3 makes it in the precision that it computes in, everything else starts from fp32."""
+    in_precision = engine.zero_stage == 3 and parameter.is_floating_point()
+    return DTYPES[engine.precision].itemsize if in_precision else parameter.element_size()
 
 
 def _decide(ranks: Ranks, found: list[Findings]) -> None:

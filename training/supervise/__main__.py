@@ -175,8 +175,10 @@ def _leave(number: int, frame: FrameType | None) -> NoReturn:
     del frame
     # Written and ended by system calls: an exception from here would be lost in any import that goes on after whatever it meets, and
     # a print could come in the middle of another.
-    os.write(sys.stderr.fileno(), f"supervisor | {signal.Signals(number).name} came before the ranks were started\n".encode())
-    os._exit(ExitCode.RESTART)
+    try:
+        os.write(2, f"supervisor | {signal.Signals(number).name} came before the ranks were started\n".encode())
+    finally:
+        os._exit(ExitCode.RESTART)
 
 
 def _refuse(reason: str, code: ExitCode) -> int:

@@ -17,6 +17,7 @@ _FAREWELL_SECONDS = 60.0
 
 def fork_server(listener: socket.socket, coordinator: Coordinator, rendezvous_seconds: float) -> int:
     """Serve in a process of its own, which ends with this one; gives its id."""
+    parent = os.getpid()
     pid = os.fork()
     if pid:
         return pid
@@ -25,7 +26,7 @@ def fork_server(listener: socket.socket, coordinator: Coordinator, rendezvous_se
         # Signals are the agent's: it stops the ranks, and their end is what this process waits for.
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
             signal.signal(number, signal.SIG_IGN)
-        Server(listener, coordinator, rendezvous_seconds).serve()
+        Server(listener, coordinator, rendezvous_seconds, parent).serve()
         code = 0
     finally:
         os._exit(code)
@@ -34,12 +35,13 @@ def fork_server(listener: socket.socket, coordinator: Coordinator, rendezvous_se
 class Server:
     """Connections of all agents."""
 
-    def __init__(self, listener: socket.socket, coordinator: Coordinator, rendezvous_seconds: float) -> None:
+    def __init__(self, listener: socket.socket, coordinator: Coordinator, rendezvous_seconds: float, parent: int) -> None:
+        """`parent` is the process that it serves for: its id before the fork, since it may be gone right after."""
         self._listener, self._coordinator, self._rendezvous_seconds = listener, coordinator, rendezvous_seconds
         self._selector = selectors.DefaultSelector()
         self._selector.register(listener, selectors.EVENT_READ)
         self._nodes: dict[Channel, int | None] = {}
-        self._parent = os.getppid()
+        self._parent = parent
 
     def serve(self) -> None:
         """Until every agent has been dismissed and has hung up, or the process that made this one is gone."""

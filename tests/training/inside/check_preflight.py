@@ -4,12 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from training.config import EngineConfig, PreflightConfig
 from training.layout import Layout
 from training.preflight.checks import Findings, check_bandwidth, check_facts, check_transport
 from training.preflight.facts import Facts, count_efa_devices, free_host_mib
 from training.preflight.memory import state_bytes
+from training.preflight.run import _stored_bytes
 from training.preflight.transport import Transport
 
 VERSIONS = {"python": "3.11.7", "torch": "2.15.0", "nccl": "2.29.2"}
@@ -148,3 +150,10 @@ def test_what_is_frozen_is_counted_as_weights_alone_and_divided_where_weights_ar
     for stage, expected in ((1, 4_000), (3, 1_000)):
         engine = EngineConfig(kind="deepspeed", zero_stage=stage)
         assert state_bytes(0, engine, layout, on_host=False, frozen_bytes=4_000) == expected
+
+
+@pytest.mark.parametrize(("stage", "precision", "size"), [(3, "bf16", 2), (3, "fp32", 4), (2, "bf16", 4), (None, "bf16", 4)])
+def test_a_frozen_weight_is_counted_in_the_precision_that_it_is_made_in(stage: int | None, precision: str, size: int) -> None:
+    engine = EngineConfig(kind="ddp" if stage is None else "deepspeed", zero_stage=stage, precision=precision)  # ty: ignore[invalid-argument-type]
+    assert _stored_bytes(torch.empty(3, device="meta"), engine) == size
+    assert _stored_bytes(torch.empty(3, dtype=torch.uint8), engine) == 1

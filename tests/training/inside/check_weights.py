@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from types import EllipsisType
 
 import pytest
 import torch
@@ -86,13 +87,13 @@ def test_a_rank_fills_its_flat_part_with_the_same_values_and_no_more(rank: int, 
     assert whole_shape(part) == whole.shape
 
 
-@pytest.mark.parametrize("shape", [SHAPE, (5, 3), (2, 3), (7,), (1,), (3, 2, 5)], ids=str)
+@pytest.mark.parametrize("shape", [SHAPE, (5, 3), (2, 3), (7,), (1,), (3, 2, 5), ()], ids=str)
 def test_a_rank_reads_only_the_rows_that_its_flat_part_touches(rank: int, shape: Sequence[int]) -> None:
     class File:
         """Notes what is read of it."""
 
-        def __getitem__(self, rows: slice) -> torch.Tensor:
-            read.append(rows.stop - rows.start)
+        def __getitem__(self, rows: slice | EllipsisType) -> torch.Tensor:
+            read.append(rows.stop - rows.start if isinstance(rows, slice) else 1)
             return whole[rows]
 
     whole, part, read = torch.randn(shape), FlatPart.of(shape), []
