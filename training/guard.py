@@ -23,7 +23,12 @@ def guarded(config: TrainConfig, ranks: Ranks) -> Generator[Watchdog]:
     where = f"rank {ranks.rank} of {ranks.world_size}"
     try:
         with watching(Watchdog(config.watchdog.hang_seconds, incident, where, ranks.world_size)) as watchdog:
-            yield watchdog
+            try:
+                yield watchdog
+            except RuntimeError as error:
+                if is_lost_peer(error):
+                    watchdog.finish_report()
+                raise
     except StopRequestedError:
         raise
     except Exception as error:

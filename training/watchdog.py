@@ -42,6 +42,7 @@ class Watchdog:
         self._moved = time.monotonic()
         self._doing = "the start"
         self._ended = threading.Event()
+        self._giving_up = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
     def start(self) -> None:
@@ -53,6 +54,14 @@ class Watchdog:
         self._ended.set()
         faulthandler.cancel_dump_traceback_later()
         self._thread.join()
+
+    def finish_report(self) -> None:
+        """Where a hang has been found already, wait until it is told of, which ends the process; else return at once.
+
+        For a rank that loses contact with others: those that have told of the same hang sooner.
+        """
+        if self._giving_up.is_set():
+            self._thread.join()
 
     def tick(self, doing: str) -> None:
         """Something has moved: a micro-batch, a step, an evaluation's batch, a save. `doing` names it for the message."""
@@ -79,6 +88,7 @@ class Watchdog:
             return False
 
     def _give_up(self, reason: str) -> None:
+        self._giving_up.set()
         cause = self._incident.cause()
         self._write_stacks()
         self._incident.note("hung", reason, describe_place(sys._current_frames()[self._main]))

@@ -32,7 +32,13 @@ def fail(*arguments: object) -> None:
     raise OSError("the disk of this host is on fire")
 
 
-FAULTS = {"sleep": sleep_for_ever, "sleep-unseen": sleep_for_ever, "hold": hold_the_interpreter, "fail": fail}
+FAULTS = {
+    "sleep": sleep_for_ever,
+    "sleep-unseen": sleep_for_ever,
+    "sleep-told-late": sleep_for_ever,
+    "hold": hold_the_interpreter,
+    "fail": fail,
+}
 
 
 def main(arguments: list[str]) -> int:
@@ -48,6 +54,10 @@ def main(arguments: list[str]) -> int:
     if name == "sleep-unseen" and os.environ["RANK"] != _FAULTY_RANK:
         # As on a host so busy that the faulty rank has ended before the others' own watch ran out.
         Watchdog._give_up = lambda self, reason: None
+    if name == "sleep-told-late" and os.environ["RANK"] == "0":
+        # The others have told of the hang and ended before this rank has put its own report together.
+        places = Watchdog._places
+        Watchdog._places = lambda self: time.sleep(2) or places(self)
     calls: list[None] = []
     Loader.next = draw  # ty: ignore[invalid-assignment]
     return train.main(rest)

@@ -38,9 +38,10 @@ def last_line(log: str) -> str:
     return log.strip().splitlines()[-1]
 
 
-def test_a_rank_that_sleeps_for_ever_ends_all_and_the_stacks_name_the_place(job: Job) -> None:
+@pytest.mark.parametrize("fault", ["sleep", "sleep-told-late"])
+def test_a_rank_that_sleeps_for_ever_ends_all_and_the_stacks_name_the_place(job: Job, fault: str) -> None:
     started = time.monotonic()
-    finished = run_with_fault(job, "sleep", ranks=3)
+    finished = run_with_fault(job, fault, ranks=3)
     assert finished.codes == [76, 76, 76], finished.log
     assert time.monotonic() - started < 60
     for rank, log in enumerate(finished.logs):
