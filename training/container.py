@@ -33,7 +33,7 @@ from torch.distributed.checkpoint.planner import (
 from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
-from training.durable import WholeFile
+from training.durable import WholeFile, read_at
 from training.errors import CheckpointError
 from training.read_check import ReadCheck
 from training.writer import CheckpointWriter
@@ -190,7 +190,7 @@ class _Reader(dcp.FileSystemReader):
         place = self._place(item)
         if item.type == LoadItemType.BYTE_IO:
             content = bytearray(place.length)
-            _read_into(descriptor, memoryview(content), place.offset)
+            read_at(descriptor, memoryview(content), place.offset)
             planner.load_bytes(item, io.BytesIO(content))
             return
         target = planner.resolve_tensor(item).detach()
@@ -211,7 +211,7 @@ def _fill(target: Tensor, descriptor: int, offset: int, item: ReadItem, shape: S
     is_whole_rows = tuple(length[1:]) == tuple(shape[1:])
     direct = is_whole_rows and _takes_bytes(target, dtype)
     buffer = target if direct else torch.empty(rows, dtype=dtype)
-    _read_into(descriptor, _bytes_of(buffer), offset + first * row_bytes)
+    read_at(descriptor, _bytes_of(buffer), offset + first * row_bytes)
     if direct:
         return
     for dimension in range(1, len(shape)):
@@ -226,15 +226,6 @@ def _takes_bytes(target: Tensor, dtype: torch.dtype) -> bool:
 def _bytes_of(tensor: Tensor) -> memoryview:
     """The memory of a contiguous tensor on the CPU."""
     return memoryview(tensor.reshape(-1).view(torch.uint8).numpy())
-
-
-def _read_into(descriptor: int, view: memoryview, offset: int) -> None:
-    while view:
-        count = os.preadv(descriptor, [view], offset)
-        if not count:
-            raise OSError(f"the file ends {len(view)} bytes early")
-        view = view[count:]
-        offset += count
 
 
 def _chunk_shape(stored: TensorStorageMetadata, index: MetadataIndex) -> Sequence[int]:

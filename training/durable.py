@@ -205,7 +205,7 @@ class WholeFile:
         return self._hash.hexdigest()
 
     def _read(self, piece: memoryview) -> None:
-        self._reads.append((piece, _disk_threads().submit(_read_whole, self._descriptor, piece, self.position)))
+        self._reads.append((piece, _disk_threads().submit(read_at, self._descriptor, piece, self.position)))
         self.position += len(piece)
         self._digest(_READS_AHEAD)
 
@@ -216,6 +216,16 @@ class WholeFile:
             read.result()
             self._hash.update(piece)
             self._reads.popleft()
+
+
+def read_at(descriptor: int, view: memoryview, offset: int) -> None:
+    """Fill this memory with the bytes of an open file from `offset` on. Raises OSError, also where the file ends early."""
+    while view:
+        count = os.preadv(descriptor, [view], offset)
+        if not count:
+            raise OSError(f"the file ends {len(view)} bytes early")
+        view = view[count:]
+        offset += count
 
 
 def write_file(path: Path, content: bytes) -> Digested:
@@ -257,15 +267,6 @@ def _buffers() -> "queue.SimpleQueue[_Chunk]":
 @functools.cache
 def _disk_threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_DISK_THREADS, thread_name_prefix="disk")
-
-
-def _read_whole(descriptor: int, view: memoryview, offset: int) -> None:
-    while view:
-        count = os.preadv(descriptor, [view], offset)
-        if not count:
-            raise OSError(f"the file ends {len(view)} bytes early")
-        view = view[count:]
-        offset += count
 
 
 def _write_chunk(descriptor: int, chunk: _Chunk, size: int, offset: int) -> None:

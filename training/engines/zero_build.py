@@ -34,8 +34,7 @@ def build_divided(config: TrainConfig, deepspeed_config: dict[str, Any], device:
 def _made(parameter: nn.Parameter, device: torch.device, dtype: torch.dtype) -> Any:
     """A parameter with storage: unfilled if it had none, in the model's precision unless it is quantised."""
     wanted = dtype if parameter.is_floating_point() else parameter.dtype
-    data = torch.empty_like(parameter, device=device, dtype=wanted) if parameter.is_meta else parameter.data.to(device, wanted)
-    if not parameter.is_meta:
-        parameter.data = data
-        return parameter
-    return nn.Parameter(data, requires_grad=parameter.requires_grad)
+    if parameter.is_meta:
+        return nn.Parameter(torch.empty_like(parameter, device=device, dtype=wanted), requires_grad=parameter.requires_grad)
+    parameter.data = parameter.data.to(device, wanted)
+    return parameter
