@@ -4,6 +4,8 @@ import re
 
 _UNITS = {
     "": 1.0,
+    "n": 1e-9,
+    "u": 1e-6,
     "m": 1e-3,
     "k": 1e3,
     "M": 1e6,
@@ -13,7 +15,7 @@ _UNITS = {
     "E": 1e18,
     **{f"{prefix}i": 1024.0 ** (power + 1) for power, prefix in enumerate("KMGTPE")},
 }
-_QUANTITY = re.compile(r"([+-]?[0-9]{1,30}(?:\.[0-9]{0,30})?)(?:[eE]([+-]?[0-9]{1,2}))?([numkMGTPE]|[KMGTPE]i|)")
+_QUANTITY = re.compile(r"([+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30}))(?:[eE]([+-]?[0-9]{1,2}))?([numkMGTPE]|[KMGTPE]i|)")
 _DURATION = re.compile(r"(?:[0-9]{1,12}[smh])+")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
@@ -21,7 +23,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 def quantity(text: str) -> float | None:
     """A quantity such as 96, 1500m or 4800Gi as a number; None where it is none."""
     matched = _QUANTITY.fullmatch(text.strip())
-    if not matched or (matched[2] and matched[3]) or matched[3] in ("n", "u"):
+    if not matched or (matched[2] and matched[3]):
         return None
     return float(matched[1]) * 10.0 ** int(matched[2] or 0) * _UNITS[matched[3]]
 

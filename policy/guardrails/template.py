@@ -30,7 +30,7 @@ DEVICES = (GPU, NEURON, NEURON_CORE)
 
 @dataclass(frozen=True)
 class PodTemplate:
-    """A pod spec and how many pods the resource makes of it (1 where it does not say)."""
+    """A pod spec and how many pods the resource makes of it."""
 
     spec: Node
     replicas: int
@@ -72,20 +72,27 @@ def pod_templates(resource: Resource) -> Iterator[PodTemplate]:
         yield _template(spec, "parallelism")
     elif resource.type == MPI_JOB:
         for role, replica in spec.at("mpiReplicaSpecs").entries():
-            yield replace(_template(replica, "replicas"), role=role)
+            yield replace(_template(replica, "replicas", unset=int(role == "Launcher")), role=role)
     elif resource.type == VOLCANO_JOB:
         for task in spec.at("tasks").elements():
-            yield _template(task, "replicas")
+            yield _template(task, "replicas", unset=0)
     elif resource.type in (RAY_CLUSTER, RAY_JOB):
         cluster = spec if resource.type == RAY_CLUSTER else spec.at("rayClusterSpec")
         yield _template(cluster.at("headGroupSpec"), "replicas")
         for group in cluster.at("workerGroupSpecs").elements():
-            yield _template(group, "replicas")
+            yield replace(_template(group, "replicas"), replicas=_ray_workers(group))
     elif resource.type in POD_TYPES:
         yield _template(spec, "replicas")
 
 
-def _template(owner: Node, count_key: str) -> PodTemplate:
+def _ray_workers(group: Node) -> int:
+    """The pods of a worker group: its replicas, of several hosts each; one that the autoscaler sizes has a replica once it is used."""
+    replicas, least = group.at("replicas").integer(), group.at("minReplicas").integer() or 0
+    return max(1 if replicas is None else replicas, least) * (group.at("numOfHosts").integer() or 1)
+
+
+def _template(owner: Node, count_key: str, *, unset: int = 1) -> PodTemplate:
+    """The template of `owner`; `unset` is what its controller takes for a count that is left out."""
     replicas = owner.at(count_key).integer()
     template = owner.at("template")
-    return PodTemplate(template.at("spec"), 1 if replicas is None else replicas, template.at("metadata"))
+    return PodTemplate(template.at("spec"), unset if replicas is None else replicas, template.at("metadata"))

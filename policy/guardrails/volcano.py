@@ -190,17 +190,18 @@ def _restarts(job: Resource, report: Report) -> None:
 
 
 def _policies(job: Resource, place: Node, report: Report) -> None:
-    seen: dict[str, Node] = {}
+    events: dict[str, Node] = {}
+    codes: dict[str, Node] = {}
     for policy in place.elements():
-        events, code = _events(policy), policy.at("exitCode")
-        if bool(events) == code.present:
-            report.refuse(job, policy, allowed="an event or an exitCode, one of both", found="with both" if events else "with neither")
+        named, code = _events(policy), policy.at("exitCode")
+        if bool(named) == code.present:
+            report.refuse(job, policy, allowed="an event or an exitCode, one of both", found="with both" if named else "with neither")
             continue
-        for node in events or [code]:
-            _occasion(job, node, seen, is_event=bool(events), report=report)
+        for node in named or [code]:
+            _occasion(job, node, events if named else codes, is_event=bool(named), report=report)
         _action(job, policy.at("action"), report)
-    if _ANY in seen and len([name for name in seen if not name.isdigit()]) > 1:
-        report.refuse(job, seen[_ANY], allowed="no other event beside *")
+    if _ANY in events and len(events) > 1:
+        report.refuse(job, events[_ANY], allowed="no other event beside *")
 
 
 def _events(policy: Node) -> list[Node]:

@@ -14,6 +14,8 @@ _ROLES = {"master": "master", "worker": "worker"}
 """Flag of the mpi plug-in -> name of the task where the flag is not given."""
 _PORT = "port"
 _NO_TOPOLOGY = ("", "none")
+_HOST_PLUGINS = frozenset({"svc", "mpi", "pytorch", "tensorflow"})
+"""They make each pod's name its host name: svc itself, and those that bring it along."""
 
 
 def _admission(job: Resource, report: Report) -> None:
@@ -32,35 +34,39 @@ def _named(job: Resource) -> Iterator[tuple[str, Node]]:
 
 def _tasks(job: Resource, report: Report) -> None:
     seen: set[str] = set()
-    for name, task in _named(job):
+    for index, (name, task) in enumerate(_named(job)):
         with report.part():
             if name in seen:
                 report.refuse(job, task.at("name"), allowed="a name of its own: another task has it")
             seen.add(name)
-        for check in (_pod_name, _containers, _partitions, _whole_cpus):
+        with report.part():
+            _pod_name(job, index, name, task, report)
+        for check in (_containers, _partitions, _whole_cpus):
             with report.part():
-                check(job, name, task, report)
+                check(job, task, report)
 
 
-def _pod_name(job: Resource, name: str, task: Node, report: Report) -> None:
-    own = job.at("metadata", "name")
-    last = f"{own.text()}-{name}-{max(0, (task.at('replicas').integer() or 1) - 1)}"
+def _pod_name(job: Resource, index: int, name: str, task: Node, report: Report) -> None:
+    own, number = job.at("metadata", "name"), index
+    reason = "Volcano takes no longer name of a pod"
+    if not _HOST_PLUGINS.isdisjoint(plugin for plugin, _ in job.at("spec", "plugins").entries()):
+        number, reason = max(index, (task.at("replicas").integer() or 1) - 1), "pods' names are host names"
+    last = f"{own.text()}-{name}-{number}"
     if own.present and len(last) > _LONGEST_NAME:
         most = _LONGEST_NAME - (len(last) - len(own.text()))
         if most < 1:
-            allowed = f"at most {most + len(name) - 1} characters: its pods' names, with the job's and a number, are host names"
-            report.refuse(job, task.at("name"), allowed=allowed)
+            report.refuse(job, task.at("name"), allowed=f"at most {most + len(name) - 1} characters beside the job's name: {reason}")
             return
-        report.refuse(job, own, allowed=f"at most {most} characters: its pods' names, with task {name} and a number, are host names")
+        report.refuse(job, own, allowed=f"at most {most} characters beside task {name}: {reason}")
 
 
-def _containers(job: Resource, _name: str, task: Node, report: Report) -> None:
+def _containers(job: Resource, task: Node, report: Report) -> None:
     containers = task.at("template", "spec", "containers")
     if not any(True for _ in containers.elements()):
         report.refuse(job, containers, allowed="at least one container")
 
 
-def _partitions(job: Resource, _name: str, task: Node, report: Report) -> None:
+def _partitions(job: Resource, task: Node, report: Report) -> None:
     policy = task.at("partitionPolicy")
     if not policy.present:
         return
@@ -79,7 +85,7 @@ def _partitions(job: Resource, _name: str, task: Node, report: Report) -> None:
     _network(job, policy.at("networkTopology"), report)
 
 
-def _whole_cpus(job: Resource, _name: str, task: Node, report: Report) -> None:
+def _whole_cpus(job: Resource, task: Node, report: Report) -> None:
     if task.at("topologyPolicy").text() in _NO_TOPOLOGY:
         return
     spec = task.at("template", "spec")

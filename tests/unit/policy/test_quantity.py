@@ -12,14 +12,15 @@ pytestmark = pytest.mark.policy
     [
         *[("96", 96.0), (" 2 ", 2.0), ("1500m", 1.5), ("4k", 4e3), ("4M", 4e6), ("4G", 4e9), ("2T", 2e12), ("1P", 1e15), ("1E", 1e18)],
         *[("1Ki", 1024.0), ("4800Gi", 4800.0 * 2**30), ("1Ti", 2.0**40), ("1Pi", 2.0**50), ("1Ei", 2.0**60), ("-1.5Mi", -1.5 * 2**20)],
-        *[("1e3", 1000.0), ("1E3", 1000.0), ("5e-1", 0.5), ("+7", 7.0), ("1.", 1.0), ("0", 0.0)],
+        *[("1e3", 1000.0), ("1E3", 1000.0), ("5e-1", 0.5), ("+7", 7.0), ("1.", 1.0), (".5", 0.5), ("0", 0.0)],
+        *[("5n", 5e-9), ("5u", 5e-6), (".5Gi", 2.0**29), ("-.5k", -500.0)],
     ],
 )
 def test_a_quantity_is_a_number(text: str, number: float) -> None:
     assert quantity(text) == pytest.approx(number)
 
 
-@pytest.mark.parametrize("text", ["", "x", "1e3Gi", "1e3m", "5n", "5u", "1 Gi", "Gi", "1kB", "1GiB", "--1", "1K"])
+@pytest.mark.parametrize("text", ["", "x", "1e3Gi", "1e3m", "1e3n", ".", "1 Gi", "Gi", "1kB", "1GiB", "--1", "1K"])
 def test_what_is_no_quantity_is_none(text: str) -> None:
     assert quantity(text) is None
 

@@ -120,6 +120,7 @@ CASES = (
     valid("VOL03", b.volcano_job({POLICIES: [FAILED_ENDS], "spec/maxRetry": 1})),
     valid("VOL03", policies(on("*")), edge=True),
     valid("VOL03", policies(on("PodFailed"), **{"spec/maxRetry": 4}), edge=True),
+    valid("VOL03", policies(on("*"), {"exitCode": -1, "action": "AbortJob"}, {"exitCode": 3, "action": "AbortJob"}), edge=True),
     invalid("VOL03", policies(on("*"), on("PodFailed")), says="no other event beside *", edge=True),
     invalid("VOL03", policies(on("PodRunning")), says="policies[0].event is PodRunning"),
     invalid("VOL03", policies(on("PodFailed", "Restart")), says="policies[0].action is Restart; allowed: AbortJob"),
