@@ -223,7 +223,9 @@ def _versions(program: Program, bucket: Resource, report: Report) -> None:
     if not any(CHECKPOINT.search(name) for name in names):
         return
     kept = [each.at("versioningConfiguration", "status").text() == "Enabled" for each in _of(program, bucket, BUCKET_VERSIONING)]
-    if not any(kept) and flag(bucket.at("versioning", "enabled")) is not True:
+    # The second kind of bucket has a list of it.
+    kept += [flag(each.at("enabled")) is True for each in (bucket.at("versioning"), *bucket.at("versionings").elements())]
+    if not any(kept):
         place = Node(None, "versioning")
         report.refuse(bucket, place, allowed="Enabled: the bucket holds checkpoints", found="off")
 

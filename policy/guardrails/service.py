@@ -28,7 +28,7 @@ from guardrails.node import Node
 from guardrails.pack import PACK_NAME, VERSION
 from guardrails.program import Program
 from guardrails.rule import Resource, Rule
-from guardrails.view import views
+from guardrails.view import canonical, views
 
 # The type checker does not see what protobuf makes at import.
 empty_pb2: Any = _empty_pb2
@@ -101,10 +101,10 @@ class Service(_PolicyAnalyzerServicer):
 
     def _looks_at(self, kind: str) -> bool:
         # A Kubernetes object may carry others, so its own type does not decide.
-        return kind.startswith("kubernetes:") or self._judge.judges(kind) or self._stacked(kind)
+        return kind.startswith("kubernetes:") or self._judge.judges(canonical(kind)) or self._stacked(kind)
 
     def _stacked(self, kind: str) -> bool:
-        return self._stack_types is None or kind in self._stack_types or kind.startswith("kubernetes:")
+        return self._stack_types is None or canonical(kind) in self._stack_types or kind.startswith("kubernetes:")
 
     def _parts(self, message: messages.AnalyzerResource) -> list[Resource]:
         sources = {key: list(value.urns) for key, value in message.propertyDependencies.items()}

@@ -18,6 +18,7 @@ _CARRIERS = frozenset({RELEASE, APPLICATION})
 _CARRIED_UNDER = {RELEASE: (("values",),), APPLICATION: (("spec", "source", "helm"), ("spec", "sources"))}
 _DEEPSPEED_KEYS = frozenset({"train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "zero_optimization"})
 _DEEPSPEED_FILE = re.compile(r"(^|[-_.])(ds|deepspeed|zero)([-_.0-9]|$)", re.IGNORECASE)
+_OLDER_BUCKET = re.compile(r"(aws:s3/bucket[A-Za-z]*)V2:(Bucket[A-Za-z]*)V2")
 # A chart's values are no deeper than this; what is deeper is an attempt to exhaust the stack.
 _DEEPEST = 40
 
@@ -77,12 +78,18 @@ def documents(node: Node) -> Iterator[Node]:
             yield Node(document, node.path if len(parsed) == 1 else f"{node.path}#{index + 1}", node.owner)
 
 
-def _canonical(resource: Resource) -> Resource:
-    """`kubernetes:v1:Pod`, as a custom resource sends it, is `kubernetes:core/v1:Pod`."""
+def canonical(kind: str) -> str:
+    """The token that rules know, of `kubernetes:v1:Pod`, as a custom resource sends it, or of pulumi-aws's second types of buckets."""
     prefix = f"{_KUBERNETES}v1:"
-    if not resource.type.startswith(prefix):
-        return resource
-    return _part(resource, f"{_KUBERNETES}core/v1:{resource.type.removeprefix(prefix)}", resource.properties)
+    if kind.startswith(prefix):
+        return f"{_KUBERNETES}core/v1:{kind.removeprefix(prefix)}"
+    older = _OLDER_BUCKET.fullmatch(kind)
+    return f"{older[1]}:{older[2]}" if older else kind
+
+
+def _canonical(resource: Resource) -> Resource:
+    kind = canonical(resource.type)
+    return resource if kind == resource.type else _part(resource, kind, resource.properties)
 
 
 def _carried(resource: Resource) -> Iterator[Resource]:

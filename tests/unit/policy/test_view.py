@@ -57,6 +57,16 @@ def test_a_custom_resource_of_the_core_group_has_its_type() -> None:
     assert other.type == "kubernetes:apps/v1:Deployment"
 
 
+def test_the_second_type_of_a_bucket_is_the_first() -> None:
+    for kind in (tokens.BUCKET, tokens.BUCKET_VERSIONING, tokens.BUCKET_LIFECYCLE):
+        module, _, name = kind.rpartition(":")
+        second = Resource(type=f"{module}V2:{name}V2", name="owner", urn=URN, properties=Node({}), sources={"bucket": ["urn"]})
+        (only,) = views(second)
+        assert (only.type, only.name, only.urn, only.sources) == (kind, "owner", URN, second.sources)
+    (other,) = views(Resource(type="aws:s3/bucketObjectv2:BucketObjectv2", name="owner", properties=Node({})))
+    assert other.type == "aws:s3/bucketObjectv2:BucketObjectv2"
+
+
 def test_a_release_carries_what_its_values_hold() -> None:
     assert release(a={"b": [1, POD]}, c=NAMESPACE) == [
         ("core/v1:Pod", "owner/trainer", "values.a.b[1]"),

@@ -92,6 +92,12 @@ def closed(**changes: Any) -> Thing:
     return of_bucket(tokens.PUBLIC_ACCESS_BLOCK, "closed", **{**dict.fromkeys(BLOCKS, True), **changes})
 
 
+def second(thing: Thing) -> Thing:
+    """The same thing of the second type that pulumi-aws has for it."""
+    module, _, kind = thing.type.rpartition(":")
+    return replace(thing, type=f"{module}V2:{kind}V2")
+
+
 TLS = of_bucket(tokens.BUCKET_POLICY, "tls", policy=document(DENY))
 UPLOADS = of_bucket(tokens.BUCKET_LIFECYCLE, "uploads", rules=[{"abortIncompleteMultipartUpload": {"daysAfterInitiation": 7}}])
 VERSIONS = of_bucket(tokens.BUCKET_VERSIONING, "versions", versioningConfiguration={"status": "Enabled"})
@@ -234,6 +240,12 @@ CASES = (
     valid("SEC04", bucket(bucket="data"), *(named(each, "data", "ownership") for each in REST), edge=True),
     invalid("SEC04", bucket(bucket="data"), *(named(each, "logs") for each in REST), says="all four settings true"),
     invalid("SEC04", bucket(), *(replace(each, sources={"bucket": ["other"]}) for each in REST), says="all four settings true"),
+    valid("SEC04", second(bucket(versionings=[{"enabled": True}], **KEEPS)), *REST),
+    valid("SEC04", second(bucket(**KEEPS)), closed(), TLS, second(UPLOADS), second(VERSIONS), edge=True),
+    valid("SEC04", bucket(**KEEPS), *REST, second(VERSIONS)),
+    invalid("SEC04", second(bucket(forceDestroy=True)), *REST, says="forceDestroy is true"),
+    invalid("SEC04", second(bucket(**KEEPS)), *REST, second(SUSPENDED), says="versioning is off"),
+    invalid("SEC04", second(bucket()), TLS, UPLOADS, says="all four settings true"),
     valid("SEC05", service(internal="true")),
     invalid("SEC05", service(port=80, target=8265, name="web"), says="it serves the Ray dashboard"),
     invalid("SEC05", group(ports(6817, 6819)), says="6819 (slurmdbd);", edge=True),
