@@ -7,7 +7,7 @@ from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.tokens import CONFIG_MAP, DEEPSPEED
-from guardrails.world import JOBS, config_map_names, mounted_config_maps, world
+from guardrails.world import JOBS, reads, world
 
 _GLOBAL, _MICRO, _STEPS = "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
 _AUTO = "auto"
@@ -18,18 +18,20 @@ _FACTS = load("deepspeed")
 def _batch(program: Program, report: Report) -> None:
     for config in program.of(DEEPSPEED):
         with report.part():
-            _identity(config, _replicas(config, program, report), report)
+            for replicas in _replicas(config, program, report):
+                _identity(config, replicas, report)
 
 
-def _replicas(config: Resource, program: Program, report: Report) -> int | None:
-    """Data-parallel replicas of the job that mounts the configuration; None where no job does or its shape is not clear."""
-    names = config_map_names(config, program)
+def _replicas(config: Resource, program: Program, report: Report) -> list[int | None]:
+    """Data-parallel replicas of each job that reads the configuration; None where no job does or a job's shape is not clear."""
+    found: set[int] = set()
     for job in program.of(*sorted(JOBS)):
         with report.part():
-            if names & mounted_config_maps(job):
-                found = world(job, config)
-                return found.replicas if found else None
-    return None
+            if reads(job, config, program):
+                shape = world(job, config)
+                if shape and shape.replicas:
+                    found.add(shape.replicas)
+    return [*sorted(found)] or [None]
 
 
 def _identity(config: Resource, replicas: int | None, report: Report) -> None:

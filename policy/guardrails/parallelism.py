@@ -36,7 +36,7 @@ def _micro_batches(job: Resource, found: World, replicas: int, report: Report) -
 
 
 def _axes(found: World) -> str:
-    return " x ".join(f"{name} {found.size(name)}" for name in ("tensor", "pipeline", "context") if name in found.sizes) or "1"
+    return " x ".join(f"{name} {found.size(name)}" for name in ("tensor", "pipeline", "context", "sequence") if name in found.sizes) or "1"
 
 
 def _tensor(job: Resource, report: Report) -> None:
@@ -63,7 +63,7 @@ RULES = (
     Rule(
         id="PAR01",
         name="job-require-whole-mesh",
-        title="Tensor x pipeline x context x data is the number of ranks",
+        title="Tensor x pipeline x context x sequence x data is the number of ranks",
         types=JOBS,
         check=_product,
         why="every rank stops when the groups are made, after all nodes were started and paid for.",

@@ -26,6 +26,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
         "pp",
     ),
     "context": ("context-parallel-size", "context-parallel-degree", "parallelism.context-parallel-degree", "cp"),
+    "sequence": ("ds-sequence-parallel-size", "sequence-parallel-size", "ulysses-degree"),
     "expert": ("expert-model-parallel-size", "expert-parallel-size", "expert-parallel-degree", "parallelism.expert-parallel-degree", "ep"),
     "data": ("data-parallel-size", "data-parallel-degree", "dp"),
     "micro": ("micro-batch-size", "per-device-train-batch-size", "train-micro-batch-size-per-gpu"),
@@ -34,6 +35,9 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "groups": ("num-query-groups", "num-key-value-heads", "n-kv-heads"),
     "hidden": ("hidden-size",),
 }
+# Alone they may count something else, such as epochs.
+_BESIDE_AXES: Mapping[str, tuple[str, ...]] = {"sequence": ("sp",)}
+_AXES = frozenset({"tensor", "pipeline", "context", "sequence", "data"})
 _OVERRIDES = {f"parallel.{name}": name for name in ("tensor", "pipeline", "context", "expert")}
 
 
@@ -59,7 +63,7 @@ class World:
     @property
     def model(self) -> int:
         """Ranks that hold one copy of the model between them."""
-        return math.prod(self.size(axis) for axis in ("tensor", "pipeline", "context"))
+        return math.prod(self.size(axis) for axis in ("tensor", "pipeline", "context", "sequence"))
 
     @property
     def replicas(self) -> int | None:
@@ -104,12 +108,18 @@ def _command_line(job: Resource) -> tuple[Node | None, dict[str, int]]:
 
 def _sizes(words: list[str]) -> dict[str, int]:
     whole = command.Invocation("", words)
-    found = {name: number for name, options in _OPTIONS.items() if (number := whole.number(*options)) is not None}
+    found = _numbers(whole, _OPTIONS)
+    if not _AXES.isdisjoint(found):
+        found = {**_numbers(whole, _BESIDE_AXES), **found}
     for word in words:
         name, equals, value = word.partition("=")
         if equals and name in _OVERRIDES and re.fullmatch(r"[0-9]{1,9}", value):
             found[_OVERRIDES[name]] = int(value)
     return {name: number for name, number in found.items() if number > 0}
+
+
+def _numbers(whole: command.Invocation, options: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
+    return {name: number for name, names in options.items() if (number := whole.number(*names)) is not None}
 
 
 def _of_deepspeed(config: Resource | None) -> dict[str, int]:
@@ -118,7 +128,7 @@ def _of_deepspeed(config: Resource | None) -> dict[str, int]:
     named = {
         "tensor": config.at("tensor_parallel", "autotp_size"),
         "pipeline": config.at("pipeline", "stages"),
-        "context": config.at("sequence_parallel_size"),
+        "sequence": config.at("sequence_parallel_size"),
     }
     return {name: number for name, node in named.items() if (number := node.integer() or 0) > 0}
 
@@ -140,7 +150,14 @@ def _named(spec: Node) -> Iterator[str]:
             yield variable.at("valueFrom", "configMapKeyRef", "name").text()
 
 
-def config_map_names(carried: Resource, program: Program) -> set[str]:
-    """Names under which pods may mount the ConfigMap that carries this configuration."""
+def reads(job: Resource, carried: Resource, program: Program) -> bool:
+    """Whether a job's pods mount or read the ConfigMap that carries this configuration."""
     maps = [one for one in program.of(CONFIG_MAP) if one.urn == carried.urn and one.name == carried.name]
-    return {carried.name, *(one.at("metadata", "name").text() for one in maps)} - {""}
+    names = {carried.name, *(one.at("metadata", "name").text() for one in maps)} - {""}
+    if not names & mounted_config_maps(job):
+        return False
+    return not maps or any(_namespace(one) == _namespace(job) for one in maps)
+
+
+def _namespace(resource: Resource) -> str:
+    return resource.at("metadata", "namespace").text() or "default"

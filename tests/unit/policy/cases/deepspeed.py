@@ -1,6 +1,7 @@
 """DeepSpeed configurations."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from guardrails import tokens
@@ -29,6 +30,16 @@ def mounted(**settings: Any) -> Thing:
     """The same in a ConfigMap, as jobs mount it."""
     data = {"ds.json": json.dumps({MICRO: 1, **settings})}
     return Thing(type=tokens.CONFIG_MAP, name="settings", properties={"metadata": {"name": "deepspeed"}, "data": data})
+
+
+def placed(settings: dict[str, Any], namespace: str = "training") -> Thing:
+    """The same in a namespace."""
+    config = mounted(**settings)
+    return replace(config, properties={**config.properties, "metadata": {"name": "deepspeed", "namespace": namespace}})
+
+
+def named(name: str, thing: Thing) -> Thing:
+    return replace(thing, name=name)
 
 
 def job(*words: str, **changes: Any) -> Thing:
@@ -63,6 +74,7 @@ def offload(stage: int, name: str, **settings: Any) -> Thing:
     return zero(stage, **{name: {"device": "cpu", **settings}})
 
 
+NEAR = {TOTAL: 1024, STEPS: 32}
 FAR = {TOTAL: 2048, STEPS: 32}
 NAMELESS = Thing(type=tokens.CONFIG_MAP, name="settings", properties={"data": mounted(**FAR).properties["data"]})
 SCRATCH = {"name": "scratch", "emptyDir": {}}
@@ -174,4 +186,20 @@ CASES = (
     invalid("DSP01", mounted(**FAR), reading({"name": "all", "projected": {"sources": [FROM]}}), says="1024 = 1 x 32 x 32"),
     invalid("DSP01", mounted(**FAR), reading(envFrom={"configMapRef": {"name": "deepspeed"}}), says="1024 = 1 x 32 x 32"),
     invalid("DSP01", mounted(**FAR), reading(env={"name": "DS", "valueFrom": {"configMapKeyRef": KEY}}), says="1024 = 1 x 32 x 32"),
+    # Two namespaces may have a ConfigMap of the same name.
+    valid("DSP01", placed(FAR), job(), edge=True),
+    valid("DSP01", placed(FAR, "default"), job(**{"metadata/namespace": "training"})),
+    invalid("DSP01", placed(FAR), job(**{"metadata/namespace": "training"}), says="1024 = 1 x 32 x 32", edge=True),
+    invalid("DSP01", placed(FAR, "default"), job(), says="1024 = 1 x 32 x 32"),
+    # Every job that reads the configuration has to fit it.
+    valid("DSP01", mounted(**NEAR), job(), named("second", job())),
+    invalid("DSP01", mounted(**NEAR), job(), named("second", job(**{f"{b.WORKER}/replicas": 8})), says="2048 = 1 x 32 x 64"),
+    invalid("DSP01", mounted(**FAR), job(), named("second", job(**{f"{b.WORKER}/replicas": 8})), says="1024 = 1 x 32 x 32"),
+    # Ranks that share a sequence are one replica.
+    valid("DSP01", mounted(**{TOTAL: 256, STEPS: 32}), job("--ds-sequence-parallel-size", "4")),
+    valid("DSP01", mounted(**{TOTAL: 256, STEPS: 32}), job("--sequence_parallel_size=4")),
+    valid("DSP01", mounted(**{TOTAL: 256, STEPS: 32}, sequence_parallel_size=4), job("--ds-sequence-parallel-size", "4"), edge=True),
+    valid("DSP01", mounted(**{TOTAL: 128, STEPS: 32}), job("--tp", "2", "--sp", "4")),
+    valid("DSP01", mounted(**NEAR), job("--sp", "4")),
+    invalid("DSP01", mounted(**NEAR), job("--ulysses-degree", "4"), says="256 = 1 x 32 x 8"),
 )

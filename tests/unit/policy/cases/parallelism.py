@@ -58,4 +58,10 @@ CASES = (
     valid("PAR02", sized(0, 4, "--tp 16")),
     invalid("PAR02", gang("--tp 2 --num-attention-heads 5"), says="a divisor of 5", edge=True),
     invalid("PAR02", sized(1, 2, "--tp 2"), says="a divisor of 1, the ranks of a node", edge=True),
+    valid("PAR01", gang("--tp 8 --sp 4")),
+    valid("PAR01", gang("--sp 30")),
+    valid("PAR01", gang("--tp 4 --sequence-parallel --ds-sequence-parallel-size 8"), edge=True),
+    invalid("PAR01", gang("--tp 8 --sp 8"), says="tensor 8 x sequence 8 = 64; allowed: a product that divides 32 ranks", edge=True),
+    invalid("PAR01", gang("--ulysses-degree 12"), says="sequence 12 = 12"),
+    invalid("PAR01", gang("--tp 2 --ds-sequence-parallel-size 4 --dp 16"), says="so data 4"),
 )
