@@ -3,7 +3,7 @@
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import GPU
 from guardrails.tokens import VOLCANO_JOB
-from guardrails.world import JOBS, World, world
+from guardrails.world import JOBS, MODEL_AXES, World, world
 
 _DIVISIBLE = {"heads": "attention heads", "groups": "key and value heads", "hidden": "the hidden size"}
 
@@ -23,9 +23,19 @@ def _product(job: Resource, report: Report) -> None:
     if named is not None and named != replicas:
         said = f"{_axes(found)} x data {named} = {found.model * named}"
         report.refuse(job, found.place, allowed=f"{found.ranks} ranks ({shape}), so data {replicas}", found=said)
-    if replicas % found.size("expert"):
-        report.refuse(job, found.place, allowed=f"a divisor of {replicas} data-parallel ranks", found=f"expert {found.size('expert')}")
+    _experts(job, found, replicas, report)
     _micro_batches(job, found, replicas, report)
+
+
+def _experts(job: Resource, found: World, replicas: int, report: Report) -> None:
+    if found.size("expert") > 1 and found.ranks % found.experts:
+        said = f"{_axes(found, 'expert tensor', 'expert', 'pipeline')} = {found.experts}"
+        report.refuse(
+            job, found.place, allowed=f"a product that divides {found.ranks} ranks ({found.nodes} nodes x {found.per_node})", found=said
+        )
+    within = found.size("data expert")
+    if replicas % within:
+        report.refuse(job, found.place, allowed=f"a divisor of {replicas} data-parallel ranks", found=f"expert {within}")
 
 
 def _micro_batches(job: Resource, found: World, replicas: int, report: Report) -> None:
@@ -35,8 +45,8 @@ def _micro_batches(job: Resource, found: World, replicas: int, report: Report) -
         report.refuse(job, found.place, allowed=f"at least {stages} micro-batches, one for each pipeline stage", found=said)
 
 
-def _axes(found: World) -> str:
-    return " x ".join(f"{name} {found.size(name)}" for name in ("tensor", "pipeline", "context", "sequence") if name in found.sizes) or "1"
+def _axes(found: World, *names: str) -> str:
+    return " x ".join(f"{name} {found.size(name)}" for name in names or MODEL_AXES if name in found.sizes) or "1"
 
 
 def _tensor(job: Resource, report: Report) -> None:
@@ -67,8 +77,8 @@ RULES = (
         types=JOBS,
         check=_product,
         why="every rank stops when the groups are made, after all nodes were started and paid for.",
-        fix="choose sizes whose product is nodes x GPUs, a data-parallel size that experts divide, and a micro-batch for each stage.",
-        source="field guide section on parallelism; DeepSpeed and Megatron-LM process groups",
+        fix="choose sizes whose product is nodes x GPUs, ranks that experts divide too, and a micro-batch for each stage.",
+        source="field guide section on parallelism; process groups of DeepSpeed, Megatron-LM and torchtitan (parallel_dims.py)",
         valid=(_job("--tp 8 --pp 4 --dp 2"),),
         invalid=(_job("--tp 8 --pp 4 --dp 4"),),
     ),

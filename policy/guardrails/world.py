@@ -15,7 +15,10 @@ from guardrails.tokens import CONFIG_MAP, JOB, MPI_JOB, VOLCANO_JOB
 
 JOBS = frozenset({MPI_JOB, VOLCANO_JOB, JOB})
 """Kinds whose pods are the ranks of one run."""
+MODEL_AXES = ("tensor", "pipeline", "context", "sequence")
+"""Axes along which ranks hold one copy of the model between them."""
 
+_MEGATRON_EXPERTS = "expert-model-parallel-size"
 _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "tensor": ("tensor-model-parallel-size", "tensor-parallel-size", "tensor-parallel-degree", "parallelism.tensor-parallel-degree", "tp"),
     "pipeline": (
@@ -27,7 +30,8 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "context": ("context-parallel-size", "context-parallel-degree", "parallelism.context-parallel-degree", "cp"),
     "sequence": ("ds-sequence-parallel-size", "sequence-parallel-size", "ulysses-degree"),
-    "expert": ("expert-model-parallel-size", "expert-parallel-size", "expert-parallel-degree", "parallelism.expert-parallel-degree", "ep"),
+    "expert": (_MEGATRON_EXPERTS, "expert-parallel-size", "expert-parallel-degree", "parallelism.expert-parallel-degree"),
+    "expert tensor": ("expert-tensor-parallel-size", "expert-tensor-parallel-degree", "parallelism.expert-tensor-parallel-degree"),
     "data": ("data-parallel-size", "data-parallel-degree", "dp"),
     "micro": ("micro-batch-size", "per-device-train-batch-size", "train-micro-batch-size-per-gpu"),
     "total": ("global-batch-size", "train-batch-size"),
@@ -36,9 +40,9 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "hidden": ("hidden-size",),
 }
 # Alone they may count something else, such as epochs.
-_BESIDE_AXES: Mapping[str, tuple[str, ...]] = {"sequence": ("sp",)}
-_AXES = frozenset({"tensor", "pipeline", "context", "sequence", "data"})
-_OVERRIDES = {f"parallel.{name}": name for name in ("tensor", "pipeline", "context", "expert")}
+_BESIDE_AXES: Mapping[str, tuple[str, ...]] = {"sequence": ("sp",), "expert": ("ep",)}
+# The project's own trainer divides experts among the data-parallel ranks only (training/layout.py).
+_OVERRIDES = {**{f"parallel.{name}": name for name in ("tensor", "pipeline", "context")}, "parallel.expert": "data expert"}
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,12 @@ class World:
     @property
     def model(self) -> int:
         """Ranks that hold one copy of the model between them."""
-        return math.prod(self.size(axis) for axis in ("tensor", "pipeline", "context", "sequence"))
+        return math.prod(self.size(axis) for axis in MODEL_AXES)
+
+    @property
+    def experts(self) -> int:
+        """Ranks that hold one copy of all experts between them; they may be those of several copies of the rest."""
+        return math.prod(self.size(axis) for axis in ("expert tensor", "expert", "pipeline"))
 
     @property
     def replicas(self) -> int | None:
@@ -109,8 +118,11 @@ def _command_line(job: Resource) -> tuple[Node | None, dict[str, int]]:
 def _sizes(words: list[str]) -> dict[str, int]:
     whole = command.Invocation("", words)
     found = _numbers(whole, _OPTIONS)
-    if not _AXES.isdisjoint(found):
+    if not {*MODEL_AXES, "data"}.isdisjoint(found):
         found = {**_numbers(whole, _BESIDE_AXES), **found}
+    if whole.flag(_MEGATRON_EXPERTS) and "tensor" in found:
+        # Megatron-LM divides an expert as it divides the rest, torchtitan and others don't unless told.
+        found.setdefault("expert tensor", found["tensor"])
     for word in words:
         name, equals, value = word.partition("=")
         if equals and name in _OVERRIDES and re.fullmatch(r"[0-9]{1,9}", value):

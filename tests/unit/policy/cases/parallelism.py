@@ -34,7 +34,11 @@ CASES = (
     invalid("PAR01", gang("--tp 8 --pp 8"), says="tensor 8 x pipeline 8 = 64; allowed: a product that divides 32 ranks"),
     invalid("PAR01", gang("--tp 8 --pp 2 --dp 4"), says="so data 2"),
     invalid("PAR01", mpi("parallel.tensor=3"), says="tensor 3 = 3; allowed: a product that divides 32 ranks (4 nodes x 8)"),
-    invalid("PAR01", gang("--tp 8 --expert-model-parallel-size 8"), says="is expert 8; allowed: a divisor of 4"),
+    invalid(
+        "PAR01",
+        gang("--tp 8 --expert-model-parallel-size 8"),
+        says="is expert tensor 8 x expert 8 = 64; allowed: a product that divides 32",
+    ),
     invalid("PAR01", job({COMMAND: ["torchrun", "train.py", "--context_parallel_size=5"]}), says="context 5 = 5"),
     valid("PAR02", gang(f"--tp 8 {MODEL}")),
     valid("PAR02", mpi("--tensor-model-parallel-size 4")),
@@ -64,4 +68,24 @@ CASES = (
     invalid("PAR01", gang("--tp 8 --sp 8"), says="tensor 8 x sequence 8 = 64; allowed: a product that divides 32 ranks", edge=True),
     invalid("PAR01", gang("--ulysses-degree 12"), says="sequence 12 = 12"),
     invalid("PAR01", gang("--tp 2 --ds-sequence-parallel-size 4 --dp 16"), says="so data 4"),
+    # Experts have groups of their own: with the pipeline, and a tensor group that may be another than the rest's.
+    valid("PAR01", gang("--tensor-model-parallel-size 8 --expert-model-parallel-size 8 --expert-tensor-parallel-size 1"), edge=True),
+    valid("PAR01", gang("--tp 2 --cp 4 --expert-model-parallel-size 8 --expert-tensor-parallel-size 2")),
+    valid("PAR01", gang("--tp 2 --cp 4 --expert-model-parallel-size 16"), edge=True),
+    valid(
+        "PAR01",
+        gang("--parallelism.tensor-parallel-degree 2 --parallelism.context-parallel-degree 4 --parallelism.expert-parallel-degree 16"),
+    ),
+    invalid("PAR01", gang("--tp 2 --cp 4 --expert-model-parallel-size 32"), says="expert tensor 2 x expert 32 = 64", edge=True),
+    invalid("PAR01", gang("--pp 4 --parallelism.expert-parallel-degree 16"), says="expert 16 x pipeline 4 = 64", edge=True),
+    invalid("PAR01", gang("--expert-parallel-size 4 --expert-tensor-parallel-size 16"), says="expert tensor 16 x expert 4 = 64"),
+    # The project's own trainer divides them among the replicas only.
+    valid("PAR01", mpi("parallel.tensor=8 parallel.expert=4"), edge=True),
+    invalid(
+        "PAR01", mpi("parallel.tensor=8 parallel.expert=8"), says="is expert 8; allowed: a divisor of 4 data-parallel ranks", edge=True
+    ),
+    # Epochs, where no axis is named.
+    valid("PAR01", gang("--ep 30")),
+    valid("PAR01", gang("--tp 8 --ep 4")),
+    invalid("PAR01", gang("--tp 8 --ep 30"), says="expert 30 = 30"),
 )
