@@ -16,8 +16,8 @@ def deployment_type(shape: Shape, report: Report) -> None:
     place = shape.at("deploymentType")
     known = load("lustre")["deployments"]
     if not place.present:
-        if not shape.at("backupId").present:
-            report.refuse(shape.resource, place, allowed="SCRATCH_2, PERSISTENT_1 or PERSISTENT_2", found="unset (FSx makes SCRATCH_1)")
+        # Beside a backupId too: the provider sends its default, whatever the backup is of.
+        report.refuse(shape.resource, place, allowed="SCRATCH_2, PERSISTENT_1 or PERSISTENT_2", found="unset (FSx makes SCRATCH_1)")
     elif place.text() not in known:
         report.refuse(shape.resource, place, allowed=", ".join(known))
 
@@ -154,11 +154,32 @@ def _tiering(shape: Shape, report: Report) -> None:
     for key in ("dataReadCacheConfiguration", "metadataConfiguration"):
         if not shape.at(key).present:
             report.refuse(shape.resource, shape.at(key), allowed=f"set, because storageType is {TIERING}")
+    with report.part():
+        _read_cache(shape, report)
     place, facts = shape.at("throughputCapacity"), load("lustre")
     step, most = facts["tieringStep"], facts["tieringMost"]
     rate = place.integer()
     if rate is None or rate <= 0 or rate % step or rate > most:
         report.refuse(shape.resource, place, allowed=f"a multiple of {step} MB/s up to {most}")
+
+
+def _read_cache(shape: Shape, report: Report) -> None:
+    cache, facts = shape.at("dataReadCacheConfiguration"), load("lustre")
+    if not cache.present:
+        return
+    mode, place = cache.at("sizingMode"), cache.at("size")
+    if mode.text() not in facts["readCaches"]:
+        report.refuse(shape.resource, mode, allowed=", ".join(facts["readCaches"]))
+    if mode.text() != "USER_PROVISIONED":
+        return
+    size = place.integer()
+    if size is None or size <= 0:
+        report.refuse(shape.resource, place, allowed="a size in GiB, because sizingMode is USER_PROVISIONED")
+        return
+    rate, bounds = shape.at("throughputCapacity").integer() or 0, facts["readCachePer1000"]
+    least, most = (rate * bounds[end] // 1000 for end in ("least", "most"))
+    if rate > 0 and not least <= size <= most:
+        report.refuse(shape.resource, place, allowed=f"{least} to {most} GiB at {rate} MB/s")
 
 
 def repository_paths(shape: Shape, report: Report) -> None:
@@ -175,10 +196,15 @@ def repository_paths(shape: Shape, report: Report) -> None:
             report.refuse(shape.resource, place, allowed=f"only beside {come.path.rpartition('.')[2]}")
         return
     for place in (come, go):
-        if place.present and not place.text().startswith("s3://"):
-            report.refuse(shape.resource, place, allowed="a path that begins with s3://")
+        if place.present and not in_bucket(place.text()):
+            report.refuse(shape.resource, place, allowed="a path that begins with s3:// and a bucket")
     if go.present and bucket_of(go.text()) != bucket_of(come.text()):
         report.refuse(shape.resource, go, allowed=f"a path in the bucket of the import path, {bucket_of(come.text())}")
+
+
+def in_bucket(path: str) -> bool:
+    """Whether a path is one of S3 and names a bucket."""
+    return path.startswith("s3://") and bool(bucket_of(path))
 
 
 def bucket_of(path: str) -> str:
@@ -236,7 +262,7 @@ RULES = (
         check=_of(deployment_type),
         why="FSx makes SCRATCH_1: no encryption in transit, no key, no associations with S3, and it can't grow.",
         fix="set deploymentType to SCRATCH_2 for scratch space or PERSISTENT_2 for data that must last.",
-        source="botocore 1.44.8 fsx model; aws-fsx-csi-driver 1.9.0",
+        source="botocore 1.44.8 fsx model; aws-fsx-csi-driver 1.9.0; terraform-provider-aws lustre_file_system.go (backups)",
         valid=_lustre(deploymentType="PERSISTENT_2", perUnitStorageThroughput=250, storageCapacity=2400),
         invalid=_lustre(storageCapacity=2400),
     ),
@@ -315,7 +341,7 @@ RULES = (
         check=_of(storage_type),
         why="FSx refuses the file system when it is created.",
         fix="use HDD only with PERSISTENT_1 and a driveCacheType, and tiering only with all that it requires.",
-        source="botocore 1.44.8 fsx model; pulumi-aws 7.51.1 LustreFileSystem",
+        source="botocore 1.44.8 fsx model, LustreReadCacheConfiguration among it; pulumi-aws 7.51.1 LustreFileSystem",
         valid=_lustre(
             deploymentType="PERSISTENT_1", storageType="HDD", driveCacheType="READ", perUnitStorageThroughput=12, storageCapacity=6000
         ),

@@ -3,9 +3,9 @@
 import re
 
 from guardrails.facts import load
-from guardrails.fsx import bucket_of, repository_paths
+from guardrails.fsx import bucket_of, in_bucket, repository_paths
 from guardrails.links import targets
-from guardrails.lustre import SCRATCH, Shape, file_system
+from guardrails.lustre import SCRATCH, TIERING, Shape, file_system, flag
 from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
@@ -81,18 +81,23 @@ def _association_parent(program: Program, report: Report) -> None:
         if not mine:
             continue
         with report.part():
-            shape = file_system(resource)
-            if shape.deployment == "SCRATCH_1":
-                report.refuse(
-                    mine[0], mine[0].at("fileSystemId"), allowed="SCRATCH_2 or a persistent type", found="a SCRATCH_1 file system"
-                )
-            elif shape.version == "2.10":
-                found = f"{resource.name} with Lustre 2.10"
-                report.refuse(mine[0], mine[0].at("fileSystemId"), allowed="fileSystemTypeVersion 2.12 or later", found=found)
+            _able(file_system(resource), mine[0], report)
         if len(mine) > most:
             report.refuse(
                 mine[most], mine[most].at("fileSystemId"), allowed=f"{most} associations", found=f"{len(mine)} of {resource.name}"
             )
+
+
+def _able(shape: Shape, association: Resource, report: Report) -> None:
+    """Whether the file system takes associations at all."""
+    place = association.at("fileSystemId")
+    if shape.deployment == "SCRATCH_1":
+        report.refuse(association, place, allowed="SCRATCH_2 or a persistent type", found="a SCRATCH_1 file system")
+    elif shape.storage == TIERING:
+        report.refuse(association, place, allowed="a file system on SSD or HDD", found=f"an {TIERING} file system")
+    elif shape.version == "2.10":
+        found = f"{shape.resource.name} with Lustre 2.10"
+        report.refuse(association, place, allowed="fileSystemTypeVersion 2.12 or later", found=found)
 
 
 def _association_paths(program: Program, report: Report) -> None:
@@ -115,7 +120,7 @@ def _own_paths(association: Resource, report: Report) -> None:
     here, there = association.at("fileSystemPath"), association.at("dataRepositoryPath")
     if not here.text().startswith("/"):
         report.refuse(association, here, allowed="a path in the file system that begins with /")
-    if not there.text().startswith("s3://"):
+    if not in_bucket(there.text()):
         report.refuse(association, there, allowed="a bucket and prefix that begin with s3://")
 
 
@@ -167,16 +172,32 @@ def _deletes(program: Program, association: Resource, report: Report) -> None:
         return
     if any(_is_versioned(program, versioning, association) for versioning in program.of(BUCKET_VERSIONING)):
         return
+    if any(_is_linked(program, bucket, association) and _versions_itself(bucket) for bucket in program.of(BUCKET)):
+        return
     report.refuse(association, place, allowed="NEW and CHANGED, or a bucket that keeps versions: DELETED removes the copy in S3 too")
 
 
 def _is_versioned(program: Program, versioning: Resource, association: Resource) -> bool:
     if versioning.at("versioningConfiguration", "status").text() != "Enabled":
         return False
-    kept, linked = targets(program, versioning, "bucket", BUCKET), targets(program, association, "dataRepositoryPath", BUCKET)
+    kept, linked = (targets(program, each, key, BUCKET) for each, key in ((versioning, "bucket"), (association, "dataRepositoryPath")))
     if kept and linked:
         return kept[0] is linked[0]
     return bucket_of(association.at("dataRepositoryPath").text()) == versioning.at("bucket").text()
+
+
+def _is_linked(program: Program, bucket: Resource, association: Resource) -> bool:
+    origins = targets(program, association, "dataRepositoryPath", BUCKET)
+    if origins:
+        return any(origin is bucket for origin in origins)
+    name = bucket_of(association.at("dataRepositoryPath").text())
+    return bool(name) and name in (bucket.at("bucket").text(), bucket.at("id").raw)
+
+
+def _versions_itself(bucket: Resource) -> bool:
+    """Whether the bucket keeps versions by a setting of its own; the kind with V2 in its name has a list of one."""
+    own = [bucket.at("versioning"), *bucket.at("versionings").elements()]
+    return any(flag(each.at("enabled")) is True for each in own)
 
 
 def _parent(deployment: str, **properties: object) -> Example:
@@ -227,12 +248,12 @@ RULES = (
     StackRule(
         id="DRA01",
         name="association-require-able-parent",
-        title="A data repository association needs Lustre 2.12 or later, not SCRATCH_1, and at most 7 siblings",
+        title="A data repository association needs Lustre 2.12 or later, neither SCRATCH_1 nor tiering, and at most 7 siblings",
         check=_association_parent,
         types=frozenset({DRA, LUSTRE}),
         why="FSx refuses the association with UnsupportedOperation after the file system is made.",
-        fix="use PERSISTENT_2, or set fileSystemTypeVersion to 2.15.",
-        source="botocore 1.44.8 fsx model, CreateDataRepositoryAssociation",
+        fix="use PERSISTENT_2 on SSD, or set fileSystemTypeVersion to 2.15.",
+        source="botocore 1.44.8 fsx model, CreateDataRepositoryAssociation and DataRepositoryAssociation",
         valid=(_PERSISTENT, _association("/data")),
         invalid=(_parent("SCRATCH_1"), _association("/data")),
     ),
@@ -258,7 +279,7 @@ RULES = (
         mandatory=False,
         why="a file deleted by mistake is deleted in S3 too, and with it the only copy; an unknown event is refused by FSx.",
         fix="leave DELETED out of the export events, or turn versioning of the bucket on.",
-        source="botocore 1.44.8 fsx model; FSx for Lustre guide: export changes",
+        source="botocore 1.44.8 fsx model; FSx for Lustre guide: export changes; pulumi-aws 7.51.1 Bucket and BucketV2",
         valid=(_PERSISTENT, _association("/data")),
         invalid=(_PERSISTENT, _association("/data", export=("NEW", "CHANGED", "DELETED"))),
     ),

@@ -70,11 +70,13 @@ class Shape:
         return self.at("metadataIops") if self.dynamic else self.metadata.at("iops")
 
     @property
-    def version(self) -> str:
-        """Lustre version, with the default that the API gives this kind."""
+    def version(self) -> str | None:
+        """Lustre version, with the default that the API gives this kind; None where it is that of a backup."""
         given = self.at("fileSystemTypeVersion").text()
         if given:
             return given
+        if self.at("backupId").present:
+            return None
         if self.deployment != "PERSISTENT_2":
             return "2.10"
         return "2.15" if self.metadata.present else "2.12"

@@ -1,5 +1,6 @@
 """FSx for Lustre: shapes, links to S3, ports, checkpoints."""
 
+from dataclasses import replace
 from typing import Any
 
 from guardrails import tokens
@@ -41,6 +42,12 @@ def tiering(**properties: Any) -> Thing:
     return b.lustre(**{**kind, **properties})
 
 
+def cached(mode: Any, size: Any = None, **properties: Any) -> Thing:
+    """Tiering with a read cache of this kind."""
+    settings = {"sizingMode": mode, "size": size}
+    return tiering(dataReadCacheConfiguration={key: value for key, value in settings.items() if value is not None}, **properties)
+
+
 def fabric(throughput: int, capacity: int, **properties: Any) -> Thing:
     group = ["sg-0123456789abcdef0"]
     kind = {"efaEnabled": True, "metadataConfiguration": AUTOMATIC, "securityGroupIds": group}
@@ -60,7 +67,9 @@ SHAPES = (
     valid("FSX01", p2()),
     valid("FSX01", scratch()),
     valid("FSX01", b.lustre(deploymentType=S1, storageCapacity=1200)),
-    valid("FSX01", b.lustre(backupId="backup-0123456789abcdef0", subnetIds="subnet-1")),
+    valid("FSX01", scratch(backupId="backup-0123456789abcdef0", subnetIds="subnet-1")),
+    invalid("FSX01", b.lustre(backupId="backup-0123456789abcdef0", subnetIds="subnet-1"), says="is unset (FSx makes SCRATCH_1)"),
+    invalid("FSX01", b.lustre(backupId=UNKNOWN), says="is unset (FSx makes SCRATCH_1)"),
     invalid("FSX01", b.lustre(storageCapacity=2400), says="deploymentType is unset (FSx makes SCRATCH_1)"),
     invalid("FSX01", b.lustre(deploymentType="SCRATCH_3", storageCapacity=1200), says="deploymentType is SCRATCH_3"),
     invalid("FSX01", b.lustre(deploymentType="persistent_2", storageCapacity=1200), says="persistent_2", edge=True),
@@ -153,6 +162,20 @@ SHAPES = (
     invalid("FSX07", tiering(throughputCapacity=0), says="a multiple of 4000 MB/s", edge=True),
     invalid("FSX07", tiering(throughputCapacity=2000), says="a multiple of 4000 MB/s", edge=True),
     invalid("FSX07", tiering(throughputCapacity=2004000), says="up to 2000000", edge=True),
+    valid("FSX07", cached("NO_CACHE")),
+    valid("FSX07", cached("PROPORTIONAL_TO_THROUGHPUT_CAPACITY")),
+    valid("FSX07", cached("USER_PROVISIONED", 32), edge=True),
+    valid("FSX07", cached("USER_PROVISIONED", 131072), edge=True),
+    valid("FSX07", cached("USER_PROVISIONED", "64", throughputCapacity=8000), edge=True),
+    invalid("FSX07", cached("USER_PROVISIONED"), says="dataReadCacheConfiguration.size is unset; allowed: a size in GiB"),
+    invalid("FSX07", cached("USER_PROVISIONED", 0), says="size is 0; allowed: a size in GiB", edge=True),
+    invalid("FSX07", cached("USER_PROVISIONED", "big"), says="size is big; allowed: a size in GiB"),
+    invalid("FSX07", cached("USER_PROVISIONED", 31), says="size is 31; allowed: 32 to 131072 GiB at 4000 MB/s", edge=True),
+    invalid("FSX07", cached("USER_PROVISIONED", 131073), says="size is 131073; allowed: 32 to 131072 GiB", edge=True),
+    invalid("FSX07", cached("USER_PROVISIONED", 63, throughputCapacity=8000), says="allowed: 64 to 262144 GiB at 8000", edge=True),
+    invalid("FSX07", cached("BOGUS"), says="sizingMode is BOGUS; allowed: NO_CACHE, USER_PROVISIONED, PROPORTIONAL"),
+    invalid("FSX07", cached(None), says="sizingMode is unset"),
+    invalid("FSX07", cached("USER_PROVISIONED", -1, throughputCapacity=0), says="size is -1"),
     valid("FSX09", p1(automaticBackupRetentionDays=7)),
     valid("FSX09", p2(automaticBackupRetentionDays=90, dailyAutomaticBackupStartTime="03:00"), edge=True),
     valid("FSX09", p2(automaticBackupRetentionDays=0), edge=True),
@@ -186,6 +209,14 @@ def versioning(status: str, bucket: str = "bucket") -> Thing:
     return Thing(
         type=tokens.BUCKET_VERSIONING, name="versions", properties={"bucket": bucket, "versioningConfiguration": {"status": status}}
     )
+
+
+V2_BUCKET, V2_VERSIONING = "aws:s3/bucketV2:BucketV2", "aws:s3/bucketVersioningV2:BucketVersioningV2"
+
+
+def own_bucket(kind: str = tokens.BUCKET, **properties: Any) -> Thing:
+    """The bucket that associations name, with settings of its own."""
+    return Thing(type=kind, name="own", properties={"bucket": "bucket", **properties})
 
 
 MADE_BUCKET = Thing(type=tokens.BUCKET, name="made", properties={"forceDestroy": False})
@@ -276,6 +307,16 @@ LINKS = (
     valid("DRA01", scratch(fileSystemTypeVersion="2.12"), association(), edge=True),
     valid("DRA01", p1(fileSystemTypeVersion="2.15"), association()),
     valid("DRA01", b.lustre(deploymentType=S1)),
+    # The backup's version may be 2.12 or later.
+    valid("DRA01", p1(backupId="backup-0123456789abcdef0"), association()),
+    valid("DRA01", scratch(backupId=UNKNOWN), association()),
+    invalid("DRA01", p1(backupId="backup-1", fileSystemTypeVersion="2.10"), association(), says="scratch with Lustre 2.10", edge=True),
+    invalid("DRA01", b.lustre(deploymentType=S1, backupId="backup-1"), association(), says="a SCRATCH_1 file system"),
+    valid("DRA01", tiering()),
+    valid("DRA01", tiering(), p2(), association(parent="elsewhere")),
+    valid("DRA01", p1(storageType=HDD, fileSystemTypeVersion="2.12"), association()),
+    invalid("DRA01", tiering(), association(), says="an INTELLIGENT_TIERING file system; allowed: a file system on SSD or HDD"),
+    invalid("DRA01", tiering(fileSystemTypeVersion="2.15"), association(), says="an INTELLIGENT_TIERING file system"),
     valid("DRA01", p2(), *(association(f"data-{index}", fileSystemPath=f"/{index}") for index in range(8)), edge=True),
     invalid("DRA01", DATA, b.lustre(deploymentType=S1, storageCapacity=1200), association(), says="a SCRATCH_1 file system"),
     invalid("DRA01", b.lustre(deploymentType=S1, storageCapacity=1200), association(), says="a SCRATCH_1 file system"),
@@ -293,6 +334,12 @@ LINKS = (
     invalid("DRA02", p2(), association(fileSystemPath="data"), says="fileSystemPath is data"),
     invalid("DRA02", p2(), association(fileSystemPath=None), says="fileSystemPath is unset"),
     invalid("DRA02", p2(), association(dataRepositoryPath="bucket/data"), says="dataRepositoryPath is bucket/data"),
+    valid("DRA02", p2(), association(dataRepositoryPath="s3://b"), edge=True),
+    invalid("DRA02", p2(), association(dataRepositoryPath="s3://"), says="dataRepositoryPath is s3://; allowed: a bucket", edge=True),
+    invalid("DRA02", p2(), association(dataRepositoryPath="s3:///data"), says="dataRepositoryPath is s3:///data"),
+    invalid(
+        "FSX08", scratch(importPath="s3://"), says="importPath is s3://; allowed: a path that begins with s3:// and a bucket", edge=True
+    ),
     invalid(
         "DRA02",
         p2(),
@@ -337,6 +384,20 @@ LINKS = (
     valid("DRA03", p2(), association()),
     valid("DRA03", p2(), exporting("NEW", "CHANGED", "DELETED"), versioning("Enabled")),
     valid("DRA03", p2(), MADE_BUCKET, MADE_VERSIONING, MADE_LINK),
+    valid("DRA03", p2(), own_bucket(versioning={"enabled": True}), exporting("DELETED")),
+    valid("DRA03", p2(), own_bucket(versioning={"enabled": "true"}), exporting("DELETED"), edge=True),
+    valid("DRA03", p2(), own_bucket(V2_BUCKET, versionings=[{"enabled": True}]), exporting("DELETED")),
+    valid("DRA03", p2(), own_bucket(V2_BUCKET), replace(versioning("Enabled"), type=V2_VERSIONING), exporting("DELETED")),
+    valid("DRA03", p2(), replace(MADE_BUCKET, properties={"versioning": {"enabled": True}}), MADE_LINK),
+    valid("DRA03", p2(), MADE_BUCKET, replace(MADE_VERSIONING, type=V2_VERSIONING), MADE_LINK),
+    invalid("DRA03", p2(), own_bucket(versioning={"enabled": False}), exporting("DELETED"), says="keeps versions", edge=True),
+    invalid("DRA03", p2(), own_bucket(versioning={"mfaDelete": True}), exporting("DELETED"), says="keeps versions"),
+    invalid("DRA03", p2(), own_bucket(V2_BUCKET, versionings=[]), exporting("DELETED"), says="keeps versions"),
+    invalid(
+        "DRA03", p2(), own_bucket(bucket="other", versioning={"enabled": True}), exporting("DELETED"), says="keeps versions", edge=True
+    ),
+    invalid("DRA03", p2(), MADE_BUCKET, own_bucket(versioning={"enabled": True}), MADE_LINK, says="keeps versions"),
+    invalid("DRA03", p2(), replace(versioning("Suspended"), type=V2_VERSIONING), exporting("DELETED"), says="keeps versions"),
     invalid("DRA03", p2(), exporting("NEW", "CHANGED", "DELETED"), says="DELETED removes the copy in S3 too"),
     invalid("DRA03", p2(), exporting("DELETED"), versioning("Suspended"), says="keeps versions", edge=True),
     invalid("DRA03", p2(), exporting("DELETED"), versioning("Enabled", "elsewhere"), says="keeps versions"),
