@@ -58,7 +58,9 @@ def _class_keys(resource: Resource, report: Report) -> None:
         if key in keys or key.startswith(_PROVISIONER_KEY):
             continue
         meant = next((name for name in keys if name.lower() == key.lower()), None)
-        allowed = f"{meant}" if meant else ", ".join(keys)
+        allowed = meant or ", ".join(keys)
+        if key.lower() in (name.lower() for name in known.get("csiSecrets", ())):
+            allowed = f"a secret with it, named by {_PROVISIONER_KEY}provisioner-secret-name and -namespace"
         report.refuse(resource, place, allowed=allowed, found=f"a parameter that {driver} does not read")
 
 
@@ -86,9 +88,9 @@ def _efs_class(resource: Resource, report: Report) -> None:
             report.refuse(resource, permissions, allowed='3 or 4 octal digits, such as "0750"')
     for key in ("uid", "gid"):
         with report.part():
-            number = settings.at(key).integer()
-            if settings.at(key).present and (number is None or number < 0):
-                report.refuse(resource, settings.at(key), allowed="0 or above, as text")
+            number, most = settings.at(key).integer(), load("efs")["identityMost"]
+            if settings.at(key).present and (number is None or not 0 <= number <= most):
+                report.refuse(resource, settings.at(key), allowed=f"0 to {most}, as text")
 
 
 def _gid_range(resource: Resource, settings: Node, report: Report) -> None:
@@ -145,7 +147,7 @@ def _static_volume(program: Program, volume: Resource, report: Report) -> None:
     for key in ("dnsname", "mountname"):
         with report.part():
             place = csi.at("volumeAttributes", key)
-            if not place.present:
+            if not _is_said(volume, place, origins) and not (key == "mountname" and _is_called_fsx(origins)):
                 report.refuse(volume, place, allowed=f"the file system's {key}")
     with report.part():
         _mount_name(volume, csi.at("volumeAttributes", "mountname"), origins, report)
@@ -153,6 +155,16 @@ def _static_volume(program: Program, volume: Resource, report: Report) -> None:
         _static_rules(volume, report)
     with report.part():
         _mount_options(program, volume, report)
+
+
+def _is_said(volume: Resource, place: Node, origins: list[Resource]) -> bool:
+    """Whether there is a text, or will be once the file system is made; the driver takes an empty one for none."""
+    return bool((not place.known and _comes_from(volume, origins)) or (place.present and place.text()))
+
+
+def _is_called_fsx(origins: list[Resource]) -> bool:
+    """Whether the file system has the mount name that the driver takes where it is told none."""
+    return bool(origins) and all(file_system(origin).deployment == "SCRATCH_1" for origin in origins)
 
 
 def _handle(volume: Resource, place: Node, origins: list[Resource], report: Report) -> None:
@@ -184,23 +196,37 @@ def _static_rules(volume: Resource, report: Report) -> None:
     if name.text():
         report.refuse(volume, name, allowed='"", because the volume exists already')
     modes = volume.at("spec", "accessModes")
-    if _MANY not in [mode.text() for mode in modes.elements()]:
-        report.refuse(volume, modes, allowed=_MANY)
+    first = next(modes.elements(), None)
+    if first is None or first.text() != _MANY:
+        report.refuse(volume, modes, allowed=f"{_MANY} as the first: kubelet tells the driver no other")
     policy = volume.at("spec", "persistentVolumeReclaimPolicy")
     if policy.present and policy.text() != "Retain":
         report.refuse(volume, policy, allowed="Retain: with Delete the file system goes with the claim")
 
 
 def _mount_options(program: Program, volume: Resource, report: Report) -> None:
-    """Options of a class reach only the volumes that the class makes."""
+    """Options of a class reach only the volumes that the class makes; one that nothing links to the volume may be meant for others."""
     options = volume.at("spec", "mountOptions")
     if options.present and options.value != []:
         return
-    for each in program.of(STORAGE_CLASS):
-        if each.at("provisioner").text() == LUSTRE_DRIVER and list(each.at("mountOptions").elements()):
-            allowed = f"the options themselves: those of class {each.name} do not reach a volume that exists already"
-            report.refuse(volume, options, allowed=allowed)
-            return
+    with_options = [
+        each
+        for each in program.of(STORAGE_CLASS)
+        if each.at("provisioner").text() == LUSTRE_DRIVER and list(each.at("mountOptions").elements())
+    ]
+    if not with_options:
+        return
+    names = _class_names(program, volume)
+    linked = next((each for each in with_options if each.at("metadata", "name").text() in names), None)
+    told = report.refuse if linked else report.advise
+    name = (linked or with_options[0]).name
+    told(volume, options, allowed=f"the options themselves: those of class {name} do not reach a volume that exists already")
+
+
+def _class_names(program: Program, volume: Resource) -> set[str]:
+    """The classes that the volume and the claims on it name."""
+    bound = [claim for claim in program.of(VOLUME_CLAIM) if _volume_of(program, claim) is volume]
+    return {each.at("spec", "storageClassName").text() for each in (volume, *bound)} - {""}
 
 
 def _static_claim(program: Program, claim: Resource, report: Report) -> None:
@@ -386,7 +412,8 @@ RULES = (
         types=frozenset({PERSISTENT_VOLUME, VOLUME_CLAIM, STORAGE_CLASS, LUSTRE}),
         why="the mount fails in the pod, or the file system is deleted with the claim; options on a class do not reach the volume.",
         fix='take volumeHandle, dnsname and mountname from the file system, with ReadWriteMany, Retain and storageClassName "".',
-        source="aws-fsx-csi-driver 1.9.0, static provisioning; kubernetes-sigs/aws-fsx-csi-driver#127",
+        source="aws-fsx-csi-driver 1.9.0, static provisioning, node.go and controller.go; kubernetes csi_mounter.go; "
+        "kubernetes-sigs/aws-fsx-csi-driver#127",
         valid=(_FILES, _volume("fndzdbev")),
         invalid=(_FILES, _volume("fsx")),
     ),

@@ -18,6 +18,7 @@ from guardrails.tokens import ACCESS_POINT, EFS, MOUNT_TARGET, NODE_CLASS, NODE_
 
 _NFS = 2049
 _PERMISSIONS = re.compile(r"[0-7]{3,4}")
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 _DEFAULT_THROUGHPUT = "bursting"
 
 
@@ -43,12 +44,20 @@ def _throughput(resource: Resource, facts: Mapping[str, Any], report: Report) ->
         report.refuse(resource, mode, allowed=", ".join(facts["throughputModes"]))
         return
     if (mode.text() or _DEFAULT_THROUGHPUT) != "provisioned":
-        if rate.present and rate.value != 0:
+        if rate.present and _number(rate) != 0:
             report.refuse(resource, rate, allowed="unset, because throughputMode is not provisioned")
         return
-    number = rate.value
-    if isinstance(number, bool) or not isinstance(number, int | float) or not 1 <= number <= facts["provisionedMost"]:
+    number = _number(rate)
+    if number is None or not 1 <= number <= facts["provisionedMost"]:
         report.refuse(resource, rate, allowed=f"1 to {facts['provisionedMost']} MiB/s, because throughputMode is provisioned")
+
+
+def _number(node: Node) -> float | None:
+    """The value as a number, also as text, which the provider takes too; None where it is missing or none."""
+    value = node.value
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        return float(value)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _encryption(resource: Resource, report: Report) -> None:
@@ -64,31 +73,53 @@ def _access_point(resource: Resource, report: Report) -> None:
         user = resource.at("posixUser")
         if not user.present:
             report.refuse(resource, user, allowed="a uid and gid: without them every client acts as whoever it says it is")
+        else:
+            _identities(resource, [user.at("uid"), user.at("gid")], facts, report)
+            _secondary_groups(resource, user.at("secondaryGids"), facts, report)
     with report.part():
         _root(resource, facts, report)
+
+
+def _identities(resource: Resource, places: Sequence[Node], facts: Mapping[str, Any], report: Report) -> None:
+    for place in places:
+        with report.part():
+            number = place.integer()
+            if number is None or not 0 <= number <= facts["identityMost"]:
+                report.refuse(resource, place, allowed=f"0 to {facts['identityMost']}")
+
+
+def _secondary_groups(resource: Resource, place: Node, facts: Mapping[str, Any], report: Report) -> None:
+    groups, most = list(place.elements()), facts["secondaryGroupsMost"]
+    if len(groups) > most:
+        report.refuse(resource, place, allowed=f"at most {most} groups", found=f"{len(groups)} groups")
+    _identities(resource, groups, facts, report)
 
 
 def _root(resource: Resource, facts: Mapping[str, Any], report: Report) -> None:
     place = resource.at("rootDirectory", "path")
     path = place.text() or "/"
+    if path == "/":
+        return
+    _path(resource, place, path, facts, report)
+    creation = resource.at("rootDirectory", "creationInfo")
+    if not creation.present:
+        report.refuse(resource, creation, allowed="owner and permissions, because nobody makes the folder else")
+        return
+    _identities(resource, [creation.at("ownerUid"), creation.at("ownerGid")], facts, report)
+    permissions = creation.at("permissions")
+    if not _PERMISSIONS.fullmatch(permissions.text()):
+        report.refuse(resource, permissions, allowed='3 or 4 octal digits, such as "0750"')
+
+
+def _path(resource: Resource, place: Node, path: str, facts: Mapping[str, Any], report: Report) -> None:
     if len(path) > facts["pathCharacters"]:
         report.refuse(resource, place, allowed=f"at most {facts['pathCharacters']} characters", found=f"{len(path)} characters")
     levels = len([part for part in path.split("/") if part])
     if levels > facts["pathLevels"]:
         report.refuse(resource, place, allowed=f"at most {facts['pathLevels']} levels of folders", found=f"{path}, {levels} levels")
-    if path == "/":
-        return
-    creation = resource.at("rootDirectory", "creationInfo")
-    if not creation.present:
-        report.refuse(resource, creation, allowed="owner and permissions, because nobody makes the folder else")
-        return
-    for key in ("ownerUid", "ownerGid"):
-        number = creation.at(key).integer()
-        if number is None or number < 0:
-            report.refuse(resource, creation.at(key), allowed="0 or above")
-    permissions = creation.at("permissions")
-    if not _PERMISSIONS.fullmatch(permissions.text()):
-        report.refuse(resource, permissions, allowed='3 or 4 octal digits, such as "0750"')
+    if not re.fullmatch(f"({facts['pathFolder']})+", path):
+        allowed = "folders that each follow one /, begin with no dot and have none of $#<>;`|&?{}^*; no / at the end"
+        report.refuse(resource, place, allowed=allowed)
 
 
 def _mount_targets(program: Program, report: Report) -> None:
@@ -241,9 +272,9 @@ RULES = (
         title="An EFS access point has a user, and says how its folder is made",
         types=frozenset({ACCESS_POINT}),
         check=_access_point,
-        why="EFS refuses a path that is too long or deep; without creationInfo nobody makes the folder, and mounts fail.",
+        why="EFS refuses a path that is too long, too deep or ill-formed; without creationInfo nobody makes the folder, and mounts fail.",
         fix="set posixUser, a path of at most 4 levels, and creationInfo with ownerUid, ownerGid and permissions.",
-        source="botocore 1.44.8 efs model, RootDirectory and CreationInfo",
+        source="botocore 1.44.8 efs model, RootDirectory, Path, CreationInfo and PosixUser",
         valid=_point("/ml"),
         invalid=_point("/a/b/c/d/e"),
     ),

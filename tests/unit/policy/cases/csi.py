@@ -1,5 +1,6 @@
 """Classes, claims and volumes by the CSI drivers."""
 
+from dataclasses import replace
 from typing import Any
 
 from guardrails import tokens
@@ -74,6 +75,7 @@ MOUNT = "spec/csi/volumeAttributes/mountname"
 FILES = b.lustre(deploymentType="PERSISTENT_2", perUnitStorageThroughput=250, storageCapacity=1200)
 FROM_FILES = {"spec": ["scratch"]}
 MADE = Thing(type=FILES.type, name="scratch", properties={**FILES.properties, "id": "fs-0123456789abcdef0"})
+FIRST = b.lustre(deploymentType="SCRATCH_1", storageCapacity=1200, id="fs-0123456789abcdef0")
 OUTPUTS = {f"{CSI}/volumeHandle": UNKNOWN, f"{CSI}/volumeAttributes": {"dnsname": UNKNOWN, "mountname": UNKNOWN}}
 STATIC = {"spec/storageClassName": "", "spec/volumeName": "data"}
 FLOCK = Thing(
@@ -141,6 +143,12 @@ CASES = (
     valid("CSI02", lustre(deploymentType="SCRATCH_2", subnetId="subnet-1", securityGroupIds="sg-1")),
     valid("CSI02", efs(gidRangeStart="1000", gidRangeEnd="9000", directoryPerms="700")),
     valid("CSI02", EBS),
+    valid("CSI02", efs(**{"csi.storage.k8s.io/provisioner-secret-name": "other-account", "az": "us-east-1a"})),
+    *(
+        invalid("CSI02", efs(**{key: "true"}), says="allowed: a secret with it, named by csi.storage.k8s.io/provisioner-secret-name")
+        for key in ("awsRoleArn", "crossaccount", "externalId", "awsrolearn")
+    ),
+    invalid("CSI02", lustre(deploymentType="SCRATCH_2", awsRoleArn="arn"), says="does not read; allowed: subnetId"),
     valid("CSI02", lustre(**{"deploymentType": "SCRATCH_2", "csi.storage.k8s.io/fstype": "lustre"}), edge=True),
     invalid("CSI02", lustre(deploymenttype="SCRATCH_2"), says="a parameter that fsx.csi.aws.com does not read; allowed: deploymentType"),
     invalid("CSI02", lustre(deploymentType="SCRATCH_2", throughput="200"), says="parameters.throughput"),
@@ -176,6 +184,29 @@ CASES = (
     valid("CSI04", b.lustre(deploymentType="SCRATCH_1"), volume({MOUNT: "fsx"}, FROM_FILES), edge=True),
     valid("CSI04", volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1::fsap-1"}})),
     valid("CSI04", FLOCK, volume()),
+    valid("CSI04", volume({"spec/accessModes": ["ReadWriteMany", "ReadOnlyMany"]}), edge=True),
+    invalid(
+        "CSI04", volume({"spec/accessModes": ["ReadOnlyMany", "ReadWriteMany"]}), says="allowed: ReadWriteMany as the first", edge=True
+    ),
+    invalid("CSI04", volume({"spec/accessModes": []}), says="accessModes is []"),
+    invalid("CSI04", volume({"spec/accessModes": b.DELETE}), says="accessModes is unset"),
+    invalid("CSI04", volume({f"{CSI}/volumeAttributes/dnsname": ""}), says='dnsname is ""; allowed: the file system\'s dnsname', edge=True),
+    invalid("CSI04", volume({MOUNT: ""}), says='mountname is ""; allowed: the file system\'s mountname', edge=True),
+    invalid("CSI04", MADE, volume({MOUNT: b.DELETE}), says="mountname is unset"),
+    invalid("CSI04", FIRST, volume({f"{CSI}/volumeAttributes/dnsname": b.DELETE}), says="dnsname is unset"),
+    invalid("CSI04", replace(FIRST, properties={**FIRST.properties, "id": "fs-1"}), volume({MOUNT: ""}), says="mountname is", edge=True),
+    valid("CSI04", FIRST, volume({MOUNT: b.DELETE}), edge=True),
+    valid("CSI04", FIRST, volume({MOUNT: ""}), edge=True),
+    valid("CSI04", b.lustre(deploymentType="SCRATCH_1"), volume({MOUNT: b.DELETE}, FROM_FILES)),
+    # A class that the volume or a claim on it names is more than advice.
+    invalid("CSI04", FLOCK, volume({"spec/mountOptions": b.DELETE, "spec/storageClassName": "dynamic"}), says="those of class dynamic"),
+    invalid(
+        "CSI04",
+        *(lustre(deploymentType="SCRATCH_2"), FLOCK, volume({"spec/mountOptions": b.DELETE})),
+        claim("1Gi", {"spec/volumeName": "data", "spec/storageClassName": "dynamic"}),
+        says="those of class dynamic",
+    ),
+    invalid("CSI04", FLOCK, volume({"spec/mountOptions": b.DELETE}), claim("1Gi", STATIC), says="those of class dynamic", edge=True),
     valid("CSI04", volume(), claim("1200Gi")),
     invalid("CSI04", volume({f"{CSI}/volumeHandle": "lustre"}), says="volumeHandle is lustre"),
     invalid("CSI04", volume({f"{CSI}/volumeAttributes/dnsname": b.DELETE}), says="dnsname is unset"),
@@ -210,6 +241,8 @@ CASES = (
     invalid("CSI05", efs(directoryPerms="70"), says="octal digits", edge=True),
     invalid("CSI05", efs(directoryPerms="778"), says="octal digits", edge=True),
     invalid("CSI05", efs(uid="-1"), says="uid is -1;", edge=True),
+    valid("CSI05", efs(uid="4294967295", gid="4294967295"), edge=True),
+    invalid("CSI05", efs(gid="4294967296"), says="gid is 4294967296; allowed: 0 to 4294967295, as text", edge=True),
     valid("CSI06", efs(), claim("10Gi"), pod()),
     valid("CSI06", claim("1Gi", STATIC), EFS_VOLUME, POINT, pod(user=1000)),
     valid("CSI06", claim("1Gi", STATIC), EFS_VOLUME, POINT, pod()),
