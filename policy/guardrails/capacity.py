@@ -9,7 +9,7 @@ from guardrails.facts import load
 from guardrails.links import targets
 from guardrails.node import Node
 from guardrails.placing import selects
-from guardrails.pool import CAPACITY_TYPE, allowed_values
+from guardrails.pool import CAPACITY_TYPE, allowed_values, capacity_types
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.template import pod_templates
@@ -94,14 +94,16 @@ def _term(node_class: Resource, term: Node, report: Report) -> None:
 
 
 def _pool(node_class: Resource, pool: Resource, terms: Node, any_terms: bool, report: Report) -> None:
-    kinds = allowed_values(pool, CAPACITY_TYPE)
-    if any_terms and kinds is not None and _RESERVED not in kinds:
+    kinds, named = capacity_types(pool), allowed_values(pool, CAPACITY_TYPE)
+    if any_terms and _RESERVED not in kinds:
         place = pool.at("spec", "template", "spec", "requirements")
         allowed = f"{_RESERVED} too, because {node_class.name} names reservations, which stay idle else"
-        report.refuse(pool, place, allowed=allowed, found=f"capacity type {', '.join(kinds)}")
-    elif not any_terms and kinds is not None and _RESERVED in kinds:
+        report.refuse(pool, place, allowed=allowed, found=f"capacity type {', '.join(kinds) or 'none'}")
+    elif not any_terms and (kinds == [_RESERVED] or _RESERVED in (named or ())):
+        # Beside another type it is only of no use.
+        tell = report.refuse if kinds == [_RESERVED] else report.advise
         allowed = f"the reservations of pool {pool.name}, which asks for {_RESERVED}: open ones are not found by themselves"
-        report.refuse(node_class, terms, allowed=allowed, found="unset" if not terms.present else "empty")
+        tell(node_class, terms, allowed=allowed, found="unset" if not terms.present else "empty")
 
 
 def _deadlines(program: Program, report: Report) -> None:
@@ -198,7 +200,7 @@ RULES = (
         early=True,
         why="nodes are bought on demand beside an idle reservation, or the pool never finds capacity.",
         fix="allow reserved in the pool, and name the reservations in the EC2NodeClass.",
-        source="karpenter-provider-aws 1.14.1 tasks/odcrs",
+        source="karpenter-provider-aws 1.14.1 tasks/odcrs and instance.go (getCapacityType)",
         valid=_reserved(_RESERVED, "on-demand"),
         invalid=_reserved("on-demand"),
     ),

@@ -2,17 +2,19 @@
 
 from typing import Any
 
-from guardrails.chart import charts
+from guardrails.chart import CHART_TYPES, charts
+from guardrails.efa import class_of
 from guardrails.node import Node
 from guardrails.placing import DO_NOT_DISRUPT, users_of
-from guardrails.pool import CAPACITY_TYPE, allowed_values, is_training_pool
+from guardrails.pool import CAPACITY_TYPE, allowed_values, capacity_types, is_training_pool
 from guardrails.program import Program
 from guardrails.quantity import seconds
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.template import GPU, POD_TYPES, PodTemplate
-from guardrails.tokens import MPI_JOB, NODE_POOL, RELEASE, VOLCANO_JOB
+from guardrails.tokens import MPI_JOB, NODE_CLASS, NODE_POOL, VOLCANO_JOB
 
 _NEVER = "Never"
+_SPOT, _RESERVED = "spot", "reserved"
 _DEFAULT_EXPIRY = "720h"
 _DEFAULT_POD_GRACE = 30
 # A checkpoint of a sharded model takes minutes, not seconds; less leaves torn ones.
@@ -51,10 +53,10 @@ def _zero_budget_as_protection(resource: Resource, report: Report) -> None:
             found = expire.raw or f"unset (Karpenter then uses {_DEFAULT_EXPIRY})"
             tell(resource, expire, allowed=f"{_NEVER} {why}", found=found)
     with report.part():
-        capacity = allowed_values(resource, CAPACITY_TYPE) or []
-        if "spot" in capacity and _zero_budgets(resource):
+        if _SPOT in capacity_types(resource) and _zero_budgets(resource):
+            named = allowed_values(resource, CAPACITY_TYPE)
             place = resource.at("spec", "template", "spec", "requirements")
-            found = f"capacity type {', '.join(capacity)}"
+            found = f"capacity type {', '.join(named)}" if named else "without one that keeps spot out"
             tell(resource, place, allowed="reserved or on-demand beside a budget of 0 nodes", found=found)
 
 
@@ -98,8 +100,7 @@ def _covers(pool: Resource, place: Node, given: int, resource: Resource, templat
 def _spot(program: Program, report: Report) -> None:
     for pool in program.of(NODE_POOL):
         with report.part():
-            kinds = allowed_values(pool, CAPACITY_TYPE)
-            if "spot" in (kinds or ()) and is_training_pool(pool):
+            if _SPOT in capacity_types(pool) and is_training_pool(pool):
                 for resource, template in users_of(program, pool):
                     _survives(pool, resource, template, report)
     with report.part():
@@ -116,12 +117,16 @@ def _survives(pool: Resource, resource: Resource, template: PodTemplate, report:
             f"no spot, which Karpenter takes before on-demand, or a job that writes a checkpoint within the notice:"
             f" terminationGracePeriodSeconds of {resource.name} above {_DEFAULT_POD_GRACE} and up to {_SPOT_NOTICE}"
         )
-        found = f"spot, and {resource.name} has a grace of {grace.integer() or f'{_DEFAULT_POD_GRACE} (the default)'} s"
+        spot = _SPOT if allowed_values(pool, CAPACITY_TYPE) else "without one that keeps spot out"
+        found = f"{spot}, and {resource.name} has a grace of {grace.integer() or f'{_DEFAULT_POD_GRACE} (the default)'} s"
         report.refuse(pool, place, allowed=allowed, found=found)
 
 
 def _interruptions(program: Program, report: Report) -> None:
-    users = [pool.name for pool in program.of(NODE_POOL) if set(allowed_values(pool, CAPACITY_TYPE) or ()) & {"spot", "reserved"}]
+    users: list[str] = []
+    for pool in program.of(NODE_POOL):
+        with report.part():
+            users += [pool.name] if _is_taken_back(program, pool) else []
     if not users:
         return
     for chart in charts(program, "karpenter"):
@@ -129,6 +134,15 @@ def _interruptions(program: Program, report: Report) -> None:
         if not place.present or place.raw == "":
             allowed = f"the name of a queue: {users[0]} uses spot or reserved capacity, and Karpenter hears of its end there"
             report.refuse(chart.resource, place, allowed=allowed)
+
+
+def _is_taken_back(program: Program, pool: Resource) -> bool:
+    """Whether EC2 may end the pool's nodes: those of Spot, and of a reservation that the pool or its class names."""
+    kinds = capacity_types(pool)
+    if _SPOT in kinds or _RESERVED in (allowed_values(pool, CAPACITY_TYPE) or ()):
+        return True
+    node_class = class_of(program, pool) if _RESERVED in kinds else None
+    return node_class is not None and any(True for _ in node_class.at("spec", "capacityReservationSelectorTerms").elements())
 
 
 def _pool(*, budgets: list | None = None, kinds: tuple[str, ...] = ("on-demand",), **template: Any) -> Example:
@@ -160,7 +174,7 @@ RULES = (
         check=_zero_budget_as_protection,
         why="on day 30 the node is drained by force, or Spot takes it with two minutes' notice, whatever the budgets say.",
         fix="set template.spec.expireAfter to Never and the capacity type to reserved or on-demand.",
-        source="karpenter 1.14.1 concepts/disruption; kubernetes-sigs/karpenter#1590",
+        source="karpenter 1.14.1 concepts/disruption; kubernetes-sigs/karpenter#1590; karpenter-provider-aws 1.14.1 instance.go",
         valid=(_pool(expireAfter=_NEVER),),
         invalid=(_pool(),),
     ),
@@ -181,11 +195,11 @@ RULES = (
         id="KRP10",
         name="node-pool-require-spot-readiness",
         title="A training pool takes Spot only for jobs that save themselves within the notice, and Karpenter hears of it",
-        types=POD_TYPES | {NODE_POOL, RELEASE},
+        types=POD_TYPES | CHART_TYPES | {NODE_POOL, NODE_CLASS},
         check=_spot,
         why="Karpenter takes spot before on-demand; two minutes after the notice the gang loses a rank and all since the checkpoint.",
         fix="leave spot out, or give the job a grace of at most 120 s and a checkpoint on SIGTERM; set settings.interruptionQueue.",
-        source="karpenter 1.14.1 concepts/nodepools and tasks/odcrs",
+        source="karpenter 1.14.1 concepts/nodepools and tasks/odcrs; karpenter-provider-aws 1.14.1 instance.go (getCapacityType)",
         valid=(_pool(kinds=("spot",), budgets=[{"nodes": "1"}], expireAfter=_NEVER), _job(100)),
         invalid=(_pool(kinds=("spot", "on-demand"), budgets=[{"nodes": "1"}], expireAfter=_NEVER), _job(600)),
     ),

@@ -3,7 +3,7 @@
 from guardrails.facts import load
 from guardrails.node import Node
 from guardrails.placing import all_templates, chooses_nodes, pools_of, taints, tolerates, wanted_keys
-from guardrails.pool import ZONE, is_other_zone_key, is_training_pool
+from guardrails.pool import ZONE, is_training_pool, is_zone_by_other_key
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.template import GPU, POD_TYPES, PodTemplate
@@ -40,8 +40,8 @@ def _agents(pool: Resource, report: Report) -> None:
 
 
 def _zone_keys(resource: Resource, template: PodTemplate, report: Report) -> None:
-    for key, place in wanted_keys(template):
-        if is_other_zone_key(key):
+    for key, place, values in wanted_keys(template):
+        if is_zone_by_other_key(key, values):
             report.refuse(resource, place, allowed=f"{ZONE}: no other key pins a zone", found=key)
 
 

@@ -6,7 +6,16 @@ from typing import Any
 from guardrails.cron import CronError, open_spans, parse, written
 from guardrails.facts import load
 from guardrails.node import Node
-from guardrails.pool import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, is_other_zone_key, is_training_pool
+from guardrails.pool import (
+    CAPACITY_TYPE,
+    CAPACITY_TYPES,
+    INSTANCE_TYPE,
+    ZONE,
+    ZONE_NAME,
+    is_training_pool,
+    is_zone_by_other_key,
+    normal_key,
+)
 from guardrails.quantity import seconds
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.tokens import NODE_POOL
@@ -21,8 +30,6 @@ _MOST_BUDGETS = 50
 _ACCELERATORS = frozenset({"nvidia.com/gpu", "aws.amazon.com/neuron", "cpu", "nodes"})
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte")
 _COMPARISONS = frozenset({"Gt", "Lt", "Gte", "Lte"})
-_CAPACITY_TYPES = ("reserved", "on-demand", "spot")
-_ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]+(-[a-z]+-[0-9]+)?[a-z]")
 _TYPE = re.compile(r"[a-z0-9-]+\.[a-z0-9-]+")
 _KEY = re.compile(r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _MOST_REQUIREMENTS = 100
@@ -114,7 +121,7 @@ def _requirements(resource: Resource, report: Report) -> None:
                 check(resource, requirement, report)
     with report.part():
         for key, label in resource.at("spec", "template", "metadata", "labels").entries():
-            _restricted_key(resource, label, key, report, found=f"a label {key}")
+            _restricted_key(resource, label, key, [label], report, found=f"a label {key}")
 
 
 def _operator(resource: Resource, requirement: Node, report: Report) -> None:
@@ -136,15 +143,15 @@ def _restricted(resource: Resource, requirement: Node, report: Report) -> None:
     if len(key.text()) > _LONGEST_KEY or not _KEY.fullmatch(key.text()):
         report.refuse(resource, key, allowed="a label name")
     else:
-        _restricted_key(resource, key, key.text(), report, found=key.text())
+        _restricted_key(resource, key, key.text(), list(requirement.at("values").elements()), report, found=key.text())
 
 
-def _restricted_key(resource: Resource, place: Node, key: str, report: Report, *, found: str) -> None:
-    domain = key.partition("/")[0] if "/" in key else ""
+def _restricted_key(resource: Resource, place: Node, key: str, values: list[Node], report: Report, *, found: str) -> None:
+    domain = key.partition("/")[0]
     facts = load("karpenter")
     if key in ("kubernetes.io/hostname", "karpenter.sh/nodepool"):
         report.refuse(resource, place, allowed="a label of your own: Karpenter sets this one", found=found)
-    elif is_other_zone_key(key):
+    elif is_zone_by_other_key(key, values):
         report.refuse(resource, place, allowed=f"{ZONE}: no other key pins a zone", found=found)
     elif domain.endswith(("karpenter.sh", "karpenter.k8s.aws")) and key not in facts["labels"]:
         report.refuse(resource, place, allowed=f"a key that Karpenter knows, such as {facts['labels'][0]}, or one of your own", found=found)
@@ -162,13 +169,13 @@ def _least_values(resource: Resource, requirement: Node, report: Report) -> None
 
 
 def _value(resource: Resource, requirement: Node, report: Report) -> None:
-    key = requirement.at("key").text()
+    key = normal_key(requirement.at("key").text())
     if key not in (CAPACITY_TYPE, ZONE, INSTANCE_TYPE):
         return
     for value in requirement.at("values").elements():
-        if key == CAPACITY_TYPE and value.text() not in _CAPACITY_TYPES:
-            report.refuse(resource, value, allowed=", ".join(_CAPACITY_TYPES))
-        elif key == ZONE and not _matches(_ZONE, value.text()):
+        if key == CAPACITY_TYPE and value.text() not in CAPACITY_TYPES:
+            report.refuse(resource, value, allowed=", ".join(CAPACITY_TYPES))
+        elif key == ZONE and not _matches(ZONE_NAME, value.text()):
             report.refuse(resource, value, allowed="the name of a zone, such as us-east-1a")
         elif key == INSTANCE_TYPE and not _matches(_TYPE, value.text()):
             report.refuse(resource, value, allowed="the name of an instance type, such as p5.48xlarge")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from guardrails.node import Node
-from guardrails.pool import allowed_values
+from guardrails.pool import narrowed, normal_key
 from guardrails.program import Program
 from guardrails.rule import Resource
 from guardrails.template import POD_TYPES, PodTemplate, pod_templates
@@ -18,22 +18,23 @@ _WELL_KNOWN = ("karpenter.k8s.aws/", "topology.kubernetes.io/", "node.kubernetes
 
 def wanted_labels(template: PodTemplate) -> dict[str, list[str]]:
     """Label -> values that a node must have one of, from nodeSelector and required node affinity."""
-    wanted = {key: [value.text()] for key, value in template.spec.at("nodeSelector").entries()}
+    wanted = {normal_key(key): [value.text()] for key, value in template.spec.at("nodeSelector").entries()}
     terms = _terms(template)
     # Several terms are alternatives; only one is a demand.
     for expression in terms[0].at("matchExpressions").elements() if len(terms) == 1 else ():
         if expression.at("operator").text() == "In":
-            wanted[expression.at("key").text()] = [value.text() for value in expression.at("values").elements()]
+            wanted[normal_key(expression.at("key").text())] = [value.text() for value in expression.at("values").elements()]
     return wanted
 
 
-def wanted_keys(template: PodTemplate) -> Iterator[tuple[str, Node]]:
-    """Each label that a node must have, in one of the alternatives at least, and where the pod says so."""
-    yield from template.spec.at("nodeSelector").entries()
+def wanted_keys(template: PodTemplate) -> Iterator[tuple[str, Node, list[Node]]]:
+    """Each label that a node must have, in one of the alternatives at least, where the pod says so, and the values it names."""
+    for key, value in template.spec.at("nodeSelector").entries():
+        yield key, value, [value]
     for term in _terms(template):
         for expression in term.at("matchExpressions").elements():
             if expression.at("operator").text() not in ("NotIn", "DoesNotExist"):
-                yield expression.at("key").text(), expression.at("key")
+                yield expression.at("key").text(), expression.at("key"), list(expression.at("values").elements())
 
 
 def _terms(template: PodTemplate) -> list[Node]:
@@ -42,8 +43,8 @@ def _terms(template: PodTemplate) -> list[Node]:
 
 
 def chooses_nodes(template: PodTemplate) -> bool:
-    """Whether the pod says at all which nodes it wants."""
-    return bool(wanted_labels(template)) or template.spec.at("affinity", "nodeAffinity").present
+    """Whether the pod demands nodes of any kind; what it prefers alone keeps it from none."""
+    return bool(wanted_labels(template)) or bool(_terms(template))
 
 
 def names_pools(template: PodTemplate) -> bool:
@@ -60,10 +61,8 @@ def selects(template: PodTemplate, pool: Resource) -> bool:
 def _offers(pool: Resource, key: str, values: list[str]) -> bool:
     if key == POOL_LABEL:
         return pool.at("metadata", "name").text() in values
-    offered = allowed_values(pool, key)
-    if offered is None:
-        return key.startswith(_WELL_KNOWN)
-    return bool(set(offered) & set(values))
+    offered = narrowed(pool, key, values)
+    return key.startswith(_WELL_KNOWN) if offered is None else bool(offered)
 
 
 def pools_of(program: Program, template: PodTemplate) -> list[Resource]:

@@ -1,65 +1,132 @@
 """What a Karpenter NodePool will launch, read from its requirements."""
 
-from collections.abc import Iterator
+import operator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
-from guardrails.facts import InstanceType, instance_types
+from guardrails.facts import InstanceType, instance_types, load
 from guardrails.node import Node
+from guardrails.quantity import quantity
 from guardrails.rule import Resource
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 ZONE = "topology.kubernetes.io/zone"
 CAPACITY_TYPE = "karpenter.sh/capacity-type"
-_ZONE_NAMES = frozenset({"zone", "zones"})
+CAPACITY_TYPES = ("reserved", "spot", "on-demand")
+"""Those that Karpenter knows, in the order in which it takes what a pool leaves open."""
+ZONE_NAME = re.compile(r"[a-z]{2,4}(-[a-z]+)+-[0-9]+((-[a-z]+-[0-9]+)?[a-z]|-wl[0-9]+-[a-z]+-wlz-[0-9]+)")
+"""The name of an availability zone, a local zone or a Wavelength zone, of any partition."""
+_ZONE_WORDS = frozenset({"zone", "zones"})
+_DRIVER = ".csi.aws.com/"
 _FAMILY = "karpenter.k8s.aws/instance-family"
-_ACCELERATOR_KEYS = frozenset({"nvidia.com/gpu", "aws.amazon.com/neuron", "vpc.amazonaws.com/efa"})
+_CATEGORY = "karpenter.k8s.aws/instance-category"
+_GENERATION = "karpenter.k8s.aws/instance-generation"
+_SIZE = "karpenter.k8s.aws/instance-size"
+_NAMING = (INSTANCE_TYPE, _FAMILY, _CATEGORY)
+_TYPE_NAME = re.compile(r"(?P<family>(?P<category>[a-z]+)(?:-[0-9]+tb)?(?P<generation>[0-9]+)[^.]*)\.(?P<size>.+)")
+_COMPARED = {"Gt": operator.gt, "Lt": operator.lt, "Gte": operator.ge, "Lte": operator.le}
+_BARRING = frozenset({"NotIn", "DoesNotExist"})
+_EFA = "vpc.amazonaws.com/efa"
 _ACCELERATOR_REQUIREMENT = ("karpenter.k8s.aws/instance-gpu", "karpenter.k8s.aws/instance-accelerator")
 
 
-def is_other_zone_key(key: str) -> bool:
-    """Whether a label speaks of zones and is not the one that Karpenter decides by.
+def is_zone_by_other_key(key: str, values: Iterable[Node]) -> bool:
+    """Whether a label pins an availability zone and is not the one that Karpenter decides by.
 
-    A driver's own key is a label that a node only gets once the driver runs there; one of yours is the same for every zone of a pool.
-    `topology.k8s.aws/zone-id` names no zone but its id: Karpenter and EKS both give it to nodes.
+    A driver's own key is a label that a node only gets once the driver runs there; one of yours is the same for every zone of a pool, and
+    may speak of other zones, such as those of a firewall. `topology.k8s.aws/zone-id` names no zone but its id: Karpenter and EKS both give
+    it to nodes.
     """
-    return key != ZONE and key.rpartition("/")[2].lower() in _ZONE_NAMES
+    if normal_key(key) == ZONE or key.rpartition("/")[2].lower() not in _ZONE_WORDS:
+        return False
+    return _DRIVER in key or any(ZONE_NAME.fullmatch(value.text()) for value in values)
+
+
+def normal_key(key: str) -> str:
+    """The key of a label as Karpenter reads it: it takes the names that labels had before Kubernetes 1.17 for those of today."""
+    return load("karpenter")["normalizedLabels"].get(key, key)
 
 
 def requirements(pool: Resource) -> Iterator[tuple[str, str, Node]]:
     """Key, operator and values of each requirement of the pool's template."""
     for requirement in pool.at("spec", "template", "spec", "requirements").elements():
-        yield requirement.at("key").text(), requirement.at("operator").text(), requirement.at("values")
+        yield normal_key(requirement.at("key").text()), requirement.at("operator").text(), requirement.at("values")
 
 
 def allowed_values(pool: Resource, key: str) -> list[str] | None:
-    """The values an `In` requirement (or a label of the template) leaves for `key`; None where nothing limits it."""
-    label = pool.at("spec", "template", "metadata", "labels", key)
-    if label.present:
-        return [label.text()]
-    left: list[str] | None = None
-    for name, operator, values in requirements(pool):
-        if name == key and operator == "In":
-            named = [value.text() for value in values.elements()]
-            left = named if left is None else [value for value in left if value in named]
-    return left
+    """The values that `In` requirements (or a label of the template) name for `key` and others leave; None where nothing names any."""
+    said = _said(pool, key)
+    named = [values for comparison, values in said if comparison == "In"]
+    return _left(named[0], said) if named else None
+
+
+def narrowed(pool: Resource, key: str, values: Sequence[str]) -> list[str] | None:
+    """Those of `values` that the pool leaves for `key`; None where it says nothing of `key`."""
+    said = _said(pool, key)
+    return _left(values, said) if said else None
+
+
+def capacity_types(pool: Resource) -> list[str]:
+    """The capacity types that Karpenter may take for the pool: all that nothing keeps out."""
+    left = narrowed(pool, CAPACITY_TYPE, CAPACITY_TYPES)
+    return list(CAPACITY_TYPES) if left is None else left
 
 
 def accelerated_types(pool: Resource) -> list[InstanceType]:
-    """The accelerated instance types that the pool's types or families name."""
-    catalogue = instance_types()
-    named = allowed_values(pool, INSTANCE_TYPE)
-    if named is not None:
-        return [catalogue[name] for name in named if name in catalogue]
-    families = allowed_values(pool, _FAMILY) or []
-    return [instance for name, instance in catalogue.items() if name.split(".")[0] in families]
+    """The accelerated instance types that the pool's types, families or categories name."""
+    if all(allowed_values(pool, key) is None for key in _NAMING):
+        return []
+    types = {name: _type_labels(name) for name in instance_types()}
+    for key in (*_NAMING, _GENERATION, _SIZE):
+        left = narrowed(pool, key, list({labels[key]: None for labels in types.values()}))
+        types = {name: labels for name, labels in types.items() if left is None or labels[key] in left}
+    return [instance_types()[name] for name in types]
 
 
 def is_training_pool(pool: Resource) -> bool:
     """Whether the pool launches accelerators: by its types, its requirements, its taints or its limits."""
-    if accelerated_types(pool):
+    if _names_accelerators(pool):
         return True
-    if any(key.startswith(_ACCELERATOR_REQUIREMENT) and operator != "DoesNotExist" for key, operator, _ in requirements(pool)):
+    if any(key.startswith(_ACCELERATOR_REQUIREMENT) and comparison not in _BARRING for key, comparison, _ in requirements(pool)):
         return True
+    devices = {*load("karpenter")["acceleratorResources"], _EFA}
     taints = pool.at("spec", "template", "spec", "taints").elements()
-    if any(taint.at("key").text() in _ACCELERATOR_KEYS for taint in taints):
+    if any(taint.at("key").text() in devices for taint in taints):
         return True
-    return any(key in _ACCELERATOR_KEYS for key, _ in pool.at("spec", "limits").entries())
+    # A limit of none keeps accelerators out.
+    return any(key in devices and limit.present and limit.raw not in (0, "0") for key, limit in pool.at("spec", "limits").entries())
+
+
+def _said(pool: Resource, key: str) -> list[tuple[str, list[str]]]:
+    """Operator and values of what the pool says of `key`; a label of the template says all."""
+    for name, label in pool.at("spec", "template", "metadata", "labels").entries():
+        if normal_key(name) == key and label.present:
+            return [("In", [label.text()])]
+    said = [(comparison, values) for name, comparison, values in requirements(pool) if name == key]
+    return [(comparison, [value.text() for value in values.elements()]) for comparison, values in said]
+
+
+def _left(values: Sequence[str], said: Sequence[tuple[str, list[str]]]) -> list[str]:
+    return [value for value in values if all(_admits(comparison, given, value) for comparison, given in said)]
+
+
+def _admits(comparison: str, given: list[str], value: str) -> bool:
+    if comparison in _COMPARED:
+        own, bound = quantity(value), quantity(given[0]) if given else None
+        return own is not None and bound is not None and _COMPARED[comparison](own, bound)
+    return comparison != "DoesNotExist" and (comparison != "In" or value in given) and (comparison != "NotIn" or value not in given)
+
+
+def _type_labels(name: str) -> dict[str, str]:
+    """What Karpenter reads from the name of an instance type."""
+    parts = _TYPE_NAME.fullmatch(name)
+    named = parts.groupdict() if parts else {}
+    keys = {_FAMILY: "family", _CATEGORY: "category", _GENERATION: "generation", _SIZE: "size"}
+    return {INSTANCE_TYPE: name, **{key: named.get(part, "") for key, part in keys.items()}}
+
+
+def _names_accelerators(pool: Resource) -> bool:
+    """Whether any type, family or category that the pool names is of accelerators: the first letters of each are the category."""
+    names = next((named for key in _NAMING if (named := allowed_values(pool, key)) is not None), [])
+    categories = load("karpenter")["acceleratorCategories"]
+    return any((letters := re.match("[a-z]+", name)) and letters[0] in categories for name in names)

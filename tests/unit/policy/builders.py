@@ -20,10 +20,8 @@ def changed(properties: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[s
             place = place[int(step)] if isinstance(place, list) else place.setdefault(step, {})
         if value is DELETE:
             place.pop(last, None)
-        elif isinstance(place, list):
-            place[int(last)] = value
         else:
-            place[last] = value
+            place[int(last) if isinstance(place, list) else last] = copy.deepcopy(value)
     return result
 
 

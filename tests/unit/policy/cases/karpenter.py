@@ -19,6 +19,12 @@ GRACE = "spec/template/spec/terminationGracePeriod"
 TAINTS = "spec/template/spec/taints"
 POLICY = "spec/disruption/consolidationPolicy"
 KINDS = f"{REQUIREMENTS}/2/values"
+FIRST, KIND = f"{REQUIREMENTS}/0", f"{REQUIREMENTS}/2"
+CAPACITY, CATEGORY = "karpenter.sh/capacity-type", "karpenter.k8s.aws/instance-category"
+EBS_ZONE = "topology.ebs.csi.aws.com/zone"
+GPU_MAKER = "karpenter.k8s.aws/instance-gpu-manufacturer"
+WORKING = {POLICY: "WhenEmptyOrUnderutilized"}
+UNTAINTED: dict[str, Any] = {TAINTS: [], "spec/limits": b.DELETE}
 
 
 def old(version: str, kind: str) -> Thing:
@@ -67,6 +73,32 @@ POOLS = (
     invalid("KRP02", b.node_pool({"spec/disruption": b.DELETE}), says="unset (Karpenter then uses WhenEmptyOrUnderutilized)"),
     invalid("KRP02", b.cpu_pool({"spec/disruption/consolidateAfter": "10 minutes"}), says="consolidateAfter is 10 minutes"),
     invalid("KRP02", b.cpu_pool({"spec/disruption/consolidateAfter": "1d"}), says="consolidateAfter is 1d", edge=True),
+    # What is a pool of accelerators.
+    *(
+        invalid("KRP02", b.node_pool({**WORKING, **UNTAINTED, FIRST: named}), says="WhenEmpty on a pool of accelerators")
+        for named in (
+            require(CATEGORY, "In", "p"),
+            require(CATEGORY, "In", "c", "m", "trn"),
+            require("beta.kubernetes.io/instance-type", "In", "p5.48xlarge"),
+            require("node.kubernetes.io/instance-type", "In", "m7i.large", "g4ad.xlarge"),
+            require("karpenter.k8s.aws/instance-family", "In", "p6e-gb200"),
+            require(GPU_MAKER, "Exists"),
+        )
+    ),
+    *(
+        valid("KRP02", b.node_pool({**WORKING, **UNTAINTED, FIRST: named}), edge=True)
+        for named in (
+            require(CATEGORY, "In", "c", "m", "im"),
+            require(CATEGORY, "NotIn", "p", "g"),
+            require("karpenter.k8s.aws/instance-family", "In", "im4gn", "gd"),
+            require("beta.kubernetes.io/instance-type", "In", "m7i.large"),
+            require(GPU_MAKER, "NotIn", "nvidia", "amd"),
+            require("karpenter.k8s.aws/instance-accelerator-count", "DoesNotExist"),
+        )
+    ),
+    valid(
+        "KRP02", b.node_pool({**WORKING, FIRST: require(CATEGORY, "In", "c"), TAINTS: [], "spec/limits": {"nvidia.com/gpu": 0}}), edge=True
+    ),
     valid("KRP03", b.node_pool({BUDGET: {"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h"}})),
     valid("KRP03", b.node_pool({BUDGET: {"nodes": "99%"}})),
     valid("KRP03", b.node_pool({BUDGET: {"nodes": "3"}})),
@@ -102,7 +134,7 @@ POOLS = (
     valid("KRP09", adds(require("karpenter.k8s.aws/instance-gpu-count", "Gt", "0")), edge=True),
     valid("KRP09", b.node_pool({f"{REQUIREMENTS}/1/values": ["us-west-2-lax-1a"]}), edge=True),
     valid("KRP09", b.node_pool({KINDS: ["reserved", "on-demand", "spot"]})),
-    invalid("KRP09", b.node_pool({KINDS: ["ondemand"]}), says="is ondemand; allowed: reserved, on-demand, spot"),
+    invalid("KRP09", b.node_pool({KINDS: ["ondemand"]}), says="is ondemand; allowed: reserved, spot, on-demand"),
     invalid("KRP09", b.node_pool({KINDS: ["on-demand", "Spot"]}), says="values[1] is Spot", edge=True),
     invalid("KRP09", b.node_pool({f"{REQUIREMENTS}/1/values": []}), says="at least one value with In", edge=True),
     invalid("KRP09", b.node_pool({f"{REQUIREMENTS}/1/operator": "in"}), says="operator is in; allowed: In, NotIn"),
@@ -118,6 +150,18 @@ POOLS = (
     invalid("KRP09", adds(require("topology.ebs.csi.aws.com/zone", "In", "us-east-1a")), says="no other key pins a zone"),
     invalid("KRP09", adds(require("topology.gke.io/zone", "In", "us-east-1a")), says="topology.gke.io/zone; allowed: topology.kubernetes"),
     invalid("KRP09", adds(require("zone", "In", "us-east-1a")), says="zone; allowed: topology.kubernetes.io/zone", edge=True),
+    valid("KRP09", adds(require("failure-domain.beta.kubernetes.io/zone", "In", "us-east-1a")), edge=True),
+    invalid("KRP09", adds(require("failure-domain.beta.kubernetes.io/zone", "In", "use1-az1")), says="the name of a zone"),
+    valid("KRP09", b.node_pool({"spec/template/metadata/labels": {"security.example.com/zone": "dmz"}}), edge=True),
+    *(
+        valid("KRP09", b.node_pool({f"{REQUIREMENTS}/1/values": [zone]}), edge=True)
+        for zone in ("eusc-de-east-1a", "us-gov-west-1b", "us-isob-east-1a", "us-east-1-wl1-bos-wlz-1")
+    ),
+    invalid("KRP09", b.node_pool({f"{REQUIREMENTS}/1/values": ["europe-de-east-1a"]}), says="the name of a zone", edge=True),
+    invalid("KRP09", adds(require("karpenter.k8s.aws/ec2nodeclass", "Exists")), says="ec2nodeclass; allowed: a key that Karpenter knows"),
+    invalid("KRP09", adds(require("karpenter.k8s.aws/nitro-sandbox", "Exists")), says="nitro-sandbox; allowed: a key that Karpenter knows"),
+    invalid("KRP09", adds(require("karpenter.sh", "Exists")), says="key is karpenter.sh; allowed: a key that Karpenter knows", edge=True),
+    valid("KRP09", adds(require("karpenter", "Exists")), edge=True),
     invalid(
         "KRP09", adds(require("example.com/zones", "In", "us-east-1a")), says="example.com/zones; allowed: topology.kubernetes.io/zone"
     ),
@@ -225,6 +269,17 @@ LIFETIMES = (
     invalid("KRP04", b.node_pool({EXPIRE: "24h"}), says="expireAfter is 24h; allowed: Never"),
     invalid("KRP04", b.node_pool({EXPIRE: "never"}), says="expireAfter is never", edge=True),
     invalid("KRP04", b.node_pool({KINDS: ["spot", "on-demand"]}), says="capacity type spot, on-demand"),
+    *(
+        invalid("KRP04", b.node_pool({KIND: open_to}), says="requirements is without one that keeps spot out")
+        for open_to in (require(CAPACITY, "NotIn", "on-demand"), require(CAPACITY, "Exists"), require("kubernetes.io/arch", "In", "amd64"))
+    ),
+    *(
+        valid("KRP04", b.node_pool({KIND: closed_to}), edge=True)
+        for closed_to in (require(CAPACITY, "NotIn", "spot"), require(CAPACITY, "DoesNotExist"))
+    ),
+    valid("KRP04", b.node_pool({KIND: require(CAPACITY, "Exists"), "spec/template/metadata/labels": {CAPACITY: "on-demand"}}), edge=True),
+    valid("KRP04", adds(require(CAPACITY, "NotIn", "spot"), require(CAPACITY, "In", "spot", "on-demand")), edge=True),
+    invalid("KRP04", b.cpu_pool({BUDGETS: [ZERO]}), says="requirements is without one that keeps spot out"),
     invalid("KRP04", b.cpu_pool({"spec/limits": {"nvidia.com/gpu": 8}, EXPIRE: "720h"}), says="expireAfter is 720h"),
     invalid("KRP04", b.cpu_pool({BUDGETS: [ZERO], EXPIRE: "720h"}), says="which does not stop expiry"),
     valid("KRP05", b.node_pool()),
@@ -251,6 +306,20 @@ LIFETIMES = (
     invalid("KRP10", b.node_pool(SPOT), gang(121), says="a grace of 121 s", edge=True),
     invalid("KRP10", b.node_pool(SPOT), gang(30), says="a grace of 30 s", edge=True),
     invalid("KRP10", b.node_pool({KINDS: ["spot", "on-demand"]}), gang(600), says="no spot, which Karpenter takes before on-demand"),
+    invalid("KRP10", b.node_pool({KIND: require(CAPACITY, "NotIn", "on-demand")}), gang(600), says="keeps spot out, and pretrain"),
+    invalid("KRP10", b.node_pool({KIND: require(CAPACITY, "Exists")}), gang(600), says="keeps spot out, and pretrain", edge=True),
+    invalid("KRP10", b.node_pool({KIND: require("kubernetes.io/arch", "In", "amd64")}), gang(600), says="keeps spot out, and pretrain"),
+    valid("KRP10", b.node_pool({KIND: require(CAPACITY, "NotIn", "spot")}), chart("1.14.1"), gang(600), edge=True),
+    invalid("KRP10", b.cpu_pool(), chart("1.14.1"), says="cpu uses spot or reserved capacity"),
+    invalid(
+        "KRP10",
+        b.node_class({"spec/capacityReservationSelectorTerms": [{"id": "cr-1"}]}),
+        b.node_pool({KIND: require(CAPACITY, "NotIn", "spot")}),
+        chart("1.14.1"),
+        says="p5 uses spot or reserved capacity",
+        edge=True,
+    ),
+    invalid("KRP10", b.node_pool({REQUIREMENTS: UNKNOWN}), CPU_SPOT, chart("1.14.1"), says="cpu uses spot or reserved capacity"),
     invalid("KRP10", b.node_pool(), chart("1.14.1"), says="settings.interruptionQueue is unset"),
     invalid("KRP04", b.cpu_pool({BUDGETS: [{"nodes": "0%"}], EXPIRE: "720h"}), says="which does not stop expiry"),
     valid("KRP10", b.node_pool(SPOT), working(1)),
@@ -440,6 +509,20 @@ CLASSES = (
 SELECTOR, TOLERATIONS = "spec/nodeSelector", "spec/tolerations"
 
 
+def asking_nothing(selector: dict[str, str]) -> Thing:
+    """A pod without devices."""
+    return pod({SELECTOR: selector, "spec/containers": [{"name": "web"}], TOLERATIONS: b.DELETE}, name="web")
+
+
+def preferring(expression: dict[str, Any]) -> dict[str, Any]:
+    """A pod that would rather have nodes of which the expression holds."""
+    preferred = [{"weight": 1, "preference": {"matchExpressions": [expression]}}]
+    return {"spec/affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}}
+
+
+P5 = require("node.kubernetes.io/instance-type", "In", "p5.48xlarge")
+
+
 def either(*expressions: dict[str, Any]) -> dict[str, Any]:
     """A pod that wants nodes of which one of the expressions holds."""
     terms = [{"matchExpressions": [expression]} for expression in expressions]
@@ -458,12 +541,37 @@ PLACES = (
     valid("KRP11", pod(either(require("topology.k8s.aws/zone-id", "In", "use1-az1"))), edge=True),
     valid("KRP11", pod(either(require("topology.ebs.csi.aws.com/zone", "DoesNotExist"))), edge=True),
     invalid("KRP11", pod({SELECTOR: {"topology.ebs.csi.aws.com/zone": "us-east-1a"}}), says="no other key pins a zone"),
-    invalid("KRP11", pod(either(require("example.com/zone", "Exists"))), says="matchExpressions[0].key is example.com/zone; allowed"),
+    invalid("KRP11", pod(either(require(EBS_ZONE, "Exists"))), says="matchExpressions[0].key is topology.ebs.csi.aws.com/zone; allowed"),
     invalid(
         "KRP11",
-        pod(either(require("node.kubernetes.io/instance-type", "Exists"), require("failure-domain.beta.kubernetes.io/zone", "In", "a"))),
-        says="nodeSelectorTerms[1].matchExpressions[0].key is failure-domain",
+        pod(either(require("node.kubernetes.io/instance-type", "Exists"), require("example.com/zone", "In", "dmz", "us-east-1a"))),
+        says="nodeSelectorTerms[1].matchExpressions[0].key is example.com/zone",
     ),
+    # Karpenter reads the old name of the key as the one of today.
+    valid("KRP11", pod(either(require("failure-domain.beta.kubernetes.io/zone", "In", "us-east-1a"))), edge=True),
+    invalid(
+        "KRP11",
+        b.node_pool(),
+        pod({SELECTOR: {"beta.kubernetes.io/instance-type": "p5.48xlarge"}, TOLERATIONS: b.DELETE}),
+        says="the taint of p5 that it selects",
+    ),
+    # Zones of a firewall are no availability zones.
+    valid("KRP11", asking_nothing({"security.example.com/zone": "dmz"})),
+    valid("KRP11", pod(either(require("security.example.com/zone", "Exists"))), edge=True),
+    invalid("KRP11", asking_nothing({"security.example.com/zone": "eusc-de-east-1a"}), says="no other key pins a zone", edge=True),
+    invalid("KRP11", b.node_pool(), pod({SELECTOR: b.DELETE, **preferring(P5)}), says="nodeSelector is unset, with tolerations", edge=True),
+    invalid("KRP11", pod({SELECTOR: b.DELETE, **preferring(P5), TOLERATIONS: b.DELETE}), says="a selector of the pool or instance type"),
+    valid("KRP11", b.node_pool(), pod({SELECTOR: b.DELETE, **either(P5, require("example.com/pool", "Exists"))}), edge=True),
+    # A pool that bars what the pod wants is not the pod's.
+    valid("KRP11", b.node_pool({KIND: require(CAPACITY, "NotIn", "spot")}), pod({SELECTOR: {CAPACITY: "spot"}, TOLERATIONS: b.DELETE})),
+    invalid(
+        "KRP11",
+        b.node_pool({KIND: require(CAPACITY, "Exists")}),
+        pod({SELECTOR: {CAPACITY: "spot"}, TOLERATIONS: b.DELETE}),
+        says="the taint of p5",
+        edge=True,
+    ),
+    invalid("KRP11", b.node_pool({**UNTAINTED, FIRST: require(CATEGORY, "In", "p")}), says="fill the accelerators' nodes"),
     invalid("KRP11", b.node_pool(), pod({SELECTOR: b.DELETE}), says="nodeSelector is unset, with tolerations"),
     invalid("KRP11", pod({SELECTOR: {}, TOLERATIONS: b.DELETE}), says="nodeSelector is unset; allowed: a selector", edge=True),
     invalid("KRP11", b.node_pool(), pod({TOLERATIONS: b.DELETE}), says="a toleration of nvidia.com/gpu:NoSchedule, the taint of p5"),

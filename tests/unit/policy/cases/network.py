@@ -496,8 +496,13 @@ def buyers(subnets: int = 1, sources: dict[str, list[str]] | None = None, **chan
     return node_group(subnets, sources, **{"capacityType": "CAPACITY_BLOCK", "scalingConfig": {"maxSize": 4}, **changes})
 
 
-KINDS = f"{REQUIREMENTS}/2/values"
+KIND = f"{REQUIREMENTS}/2"
+KINDS = f"{KIND}/values"
 OF_KEPT = {"capacityReservationSpecification": ["kept"]}
+
+
+def capacity(operator: str, *kinds: str) -> dict[str, Any]:
+    return {"key": "karpenter.sh/capacity-type", "operator": operator, "values": list(kinds)}
 
 
 def reserving(terms: Any) -> Thing:
@@ -598,6 +603,15 @@ CAPACITY = (
     invalid("CR02", reserving([{"tags": {"a": "b"}}]), b.node_pool({KINDS: ["spot", "on-demand"]}), says="which stay idle else"),
     invalid("CR02", b.node_class(), b.node_pool({KINDS: ["reserved", "on-demand"]}), says="open ones are not found by themselves"),
     invalid("CR02", reserving([]), b.node_pool(), says="is empty; allowed: the reservations of pool p5", edge=True),
+    invalid("CR02", b.node_class(), b.node_pool({KINDS: ["reserved"]}), says="is unset; allowed: the reservations of pool p5", edge=True),
+    invalid(
+        "CR02", b.node_class(), b.node_pool({KIND: capacity("NotIn", "spot", "on-demand")}), says="allowed: the reservations of pool p5"
+    ),
+    valid("CR02", b.node_class(), b.node_pool({KIND: capacity("NotIn", "spot")}), edge=True),
+    valid("CR02", b.node_class(), b.node_pool({KIND: capacity("Exists")})),
+    invalid("CR02", reserving([{"id": "cr-1"}]), b.node_pool({KIND: capacity("NotIn", "reserved")}), says="capacity type spot, on-demand"),
+    invalid("CR02", reserving([{"id": "cr-1"}]), b.node_pool({KIND: capacity("DoesNotExist")}), says="capacity type none"),
+    valid("CR02", reserving([{"id": "cr-1"}]), b.node_pool({KIND: capacity("NotIn", "spot", "on-demand")}), edge=True),
     invalid("CR02", reserving([{"id": "cr-1", "tags": {"a": "b"}}]), b.node_pool(), says="id beside tags"),
     invalid("CR02", reserving([{"ownerID": "123456789012"}]), b.node_pool(), says="an id, tags or instanceMatchCriteria"),
     # The first of two to end counts; a time without a zone is UTC; 17:00 in +05:00 is noon.
