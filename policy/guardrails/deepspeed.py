@@ -1,6 +1,7 @@
 """DeepSpeed configurations: batch identity, precision, ZeRO and keys that exist."""
 
 import difflib
+from typing import TypeGuard
 
 from guardrails.facts import load
 from guardrails.node import Node
@@ -13,6 +14,7 @@ _GLOBAL, _MICRO, _STEPS = "train_batch_size", "train_micro_batch_size_per_gpu", 
 _AUTO = "auto"
 _TYPES = frozenset({DEEPSPEED})
 _FACTS = load("deepspeed")
+_NEEDED = {"total_num_steps": "the run's optimizer steps: the rate has no horizon without"}
 
 
 def _batch(program: Program, report: Report) -> None:
@@ -138,17 +140,17 @@ def _keys(config: Resource, report: Report) -> None:
                 config, node, allowed=f"a key of DeepSpeed{f', such as {near[0]}' if near else ''}", found="set, but no such key exists"
             )
     with report.part():
-        _kind(config, config.at("optimizer", "type"), _FACTS["optimizers"], report)
+        optimizer = config.at("optimizer", "type")
+        if optimizer.present and optimizer.text().lower() not in _FACTS["optimizers"] and optimizer.text() not in _FACTS["torchOptimizers"]:
+            report.refuse(
+                config, optimizer, allowed=f"{', '.join(_FACTS['optimizers'])}, or torch's {', '.join(_FACTS['torchOptimizers'])}"
+            )
     with report.part():
-        _kind(config, config.at("scheduler", "type"), _FACTS["schedules"], report)
+        kind = config.at("scheduler", "type")
+        if kind.present and kind.text() not in {*_FACTS["schedules"], *_FACTS["torchSchedules"]}:
+            report.refuse(config, kind, allowed=f"{', '.join(_FACTS['schedules'])}, or torch's {', '.join(_FACTS['torchSchedules'])}")
     with report.part():
         _zero_keys(config, report)
-
-
-def _kind(config: Resource, kind: Node, known: list[str], report: Report) -> None:
-    text = kind.text()
-    if kind.present and text not in known and text.lower() not in known:
-        report.refuse(config, kind, allowed=", ".join(known))
 
 
 def _zero_keys(config: Resource, report: Report) -> None:
@@ -174,27 +176,75 @@ def _together(config: Resource, report: Report) -> None:
         if optimizer.text().lower() in ("onebitadam", "onebitlamb", "zerooneadam"):
             report.refuse(config, optimizer, allowed=", ".join(_FACTS["optimizers"]))
     with report.part():
-        experts = config.at("expert_parallel", "enabled")
-        if stage == 3 and experts.value is True:
-            report.refuse(config, experts, allowed="false under stage 3, or stage 0 to 2")
+        _untested(config, stage, report)
+    with report.part():
+        if stage == 3 and config.at("expert_parallel", "enabled").value:
+            _experts(config, report)
+
+
+def _untested(config: Resource, stage: int, report: Report) -> None:
+    optimizer = config.at("optimizer", "type").text()
+    known = optimizer.lower() in _FACTS["optimizers"] or optimizer in _FACTS["torchOptimizers"]
+    # DeepSpeed asks this key only whether it is something.
+    if stage and known and optimizer.lower() not in _FACTS["zeroOptimizers"] and not config.at("zero_allow_untested_optimizer").value:
+        allowed = f"true: DeepSpeed has tested ZeRO with {', '.join(_FACTS['zeroOptimizers'])}, not with {optimizer}"
+        report.refuse(config, config.at("zero_allow_untested_optimizer"), allowed=allowed)
+
+
+def _experts(config: Resource, report: Report) -> None:
+    """What DeepSpeed does not divide experts beside in stage 3."""
+    for place in (
+        ("sequence_parallel_size",),
+        ("zero_optimization", "zero_hpz_partition_size"),
+        ("expert_parallel", "expert_tensor_parallel_size"),
+    ):
+        with report.part():
+            size = config.at(*place)
+            if (size.integer() or 1) > 1:
+                report.refuse(config, size, allowed="1 with expert_parallel under stage 3")
+    with report.part():
+        quantized = config.at("zero_optimization", "zero_quantized_gradients")
+        if quantized.value is True:
+            report.refuse(config, quantized, allowed="false with expert_parallel under stage 3")
 
 
 def _schedule(config: Resource, report: Report) -> None:
-    scheduler = config.at("scheduler")
-    params = scheduler.at("params")
-    warmup, total = params.at("warmup_num_steps"), params.at("total_num_steps")
+    kind, params = config.at("scheduler", "type").text(), config.at("scheduler", "params")
+    known = _FACTS["schedules"].get(kind)
+    if known is None:
+        return
+    if not params.present:
+        report.refuse(config, params, allowed=f"the parameters of {kind}, {{}} where the defaults will do")
+    for name in known["needs"]:
+        with report.part():
+            if not params.at(name).present:
+                report.refuse(config, params.at(name), allowed=_NEEDED.get(name, f"a value: {kind} has no default for it"))
+    for name, node in params.entries():
+        if name not in known["needs"] and name not in known["takes"]:
+            report.refuse(config, node, allowed=f"a parameter of {kind}: {', '.join([*known['needs'], *known['takes']])}", found="set")
     with report.part():
-        steps, horizon = warmup.integer(), total.integer()
-        if warmup.present and warmup.text() != _AUTO and (steps is None or steps < 0):
-            report.refuse(config, warmup, allowed="optimizer steps, 0 or more")
-        elif steps is not None and horizon is not None and steps >= horizon:
-            report.refuse(config, warmup, allowed=f"fewer than total_num_steps = {horizon}, in optimizer steps")
-    with report.part():
-        if scheduler.at("type").text() in ("WarmupDecayLR", "WarmupCosineLR") and not total.present:
-            report.refuse(config, total, allowed="the run's optimizer steps: the rate has no horizon without")
+        if "warmup_num_steps" in known["takes"]:
+            _warmup(config, params, "total_num_steps" in known["needs"], report)
     for name in ("cos_min_ratio", "warmup_min_ratio"):
         with report.part():
             _ratio(config, params.at(name), report)
+
+
+def _warmup(config: Resource, params: Node, ends: bool, report: Report) -> None:
+    warmup, total = params.at("warmup_num_steps"), params.at("total_num_steps")
+    for steps in (warmup, total) if ends else (warmup,):
+        if steps.present and steps.text() != _AUTO and (not _counts(steps.value) or steps.value < 1):
+            report.refuse(config, steps, allowed="optimizer steps, a whole number of at least 1")
+            return
+    least, horizon = warmup.value if warmup.present else _FACTS["defaultWarmup"], total.value
+    if ends and _counts(least) and _counts(horizon) and least >= horizon:
+        default = "" if warmup.present else f"; DeepSpeed's default is {least}"
+        report.refuse(config, warmup, allowed=f"fewer than total_num_steps = {horizon}, in optimizer steps{default}")
+
+
+def _counts(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number as Python has it, which digits in a text are not."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _ratio(config: Resource, node: Node, report: Report) -> None:
@@ -275,18 +325,18 @@ RULES = (
         types=_TYPES,
         check=_together,
         why="DeepSpeed stops at initialisation on all ranks.",
-        fix="use stage 0 or 1 with pipelines, and a current optimizer.",
-        source="DeepSpeed 0.19.8: pipe/engine.py, runtime/config.py",
+        fix="use stage 0 or 1 with pipelines, a current optimizer, and say where it is one that ZeRO is not tested with.",
+        source="DeepSpeed 0.19.8: pipe/engine.py, runtime/config.py, runtime/engine.py (checks of optimizer and experts), zero/utils.py",
         valid=(_ds(zero_optimization={"stage": 1}, pipeline={"stages": 4}),),
         invalid=(_ds(zero_optimization={"stage": 2}, pipeline={"stages": 4}),),
     ),
     Rule(
         id="DSP07",
         name="deepspeed-require-bounded-schedule",
-        title="Warm-up ends before the schedule does",
+        title="A schedule has its parameters, and warm-up ends before it does",
         types=_TYPES,
         check=_schedule,
-        why="the rate never reaches its peak or rises again past the horizon, and the run diverges late.",
+        why="DeepSpeed stops at initialisation on all ranks, or the rate never reaches its peak or rises again past the horizon.",
         fix="count warm-up and total in optimizer steps (not micro-steps), warm-up below the total.",
         source="DeepSpeed 0.19.8: lr_schedules.py; field guide section on schedules",
         valid=(_ds(scheduler={"type": "WarmupDecayLR", "params": {"warmup_num_steps": 1000, "total_num_steps": 100000}}),),

@@ -66,6 +66,10 @@ def schedule(kind: str = "WarmupDecayLR", **params: Any) -> Thing:
     return ds(scheduler={"type": kind, "params": params})
 
 
+def experts(stage: int, **settings: Any) -> Thing:
+    return ds(**{"zero_optimization": {"stage": stage}, "expert_parallel": {"enabled": True}, **settings})
+
+
 def half(kind: str, **settings: Any) -> dict[str, Any]:
     return {kind: {"enabled": True, **settings}}
 
@@ -136,7 +140,7 @@ CASES = (
     invalid("DSP04", offload(2, "offload_optimizer", ratio=0.5), says="a partial offload needs stage 3"),
     invalid("DSP04", zero("two"), says="stage is two"),
     valid("DSP05", ds(gradient_clipping=1.0)),
-    valid("DSP05", ds(optimizer={"type": "AdamW", "params": {"lr": 0.001}}, scheduler={"type": "WarmupLR"})),
+    valid("DSP05", ds(optimizer={"type": "AdamW", "params": {"lr": 0.001}}, scheduler={"type": "WarmupLR", "params": {}})),
     valid("DSP05", zero(3, stage3_max_live_parameters=1000000000)),
     valid("DSP05", zero(1, reduce_bucket_size=1)),
     valid("DSP05", zero(3, stage3_prefetch_bucket_size=1), edge=True),
@@ -156,19 +160,53 @@ CASES = (
     invalid("DSP06", ds(zero_optimization={"stage": 3}, pipeline={"stages": 8}), says="zero_optimization.stage is 3"),
     invalid("DSP06", ds(optimizer={"type": "OneBitAdam"}), says="optimizer.type is OneBitAdam"),
     invalid("DSP06", ds(optimizer={"type": "ZeroOneAdam"}), says="ZeroOneAdam; allowed: adagrad"),
-    invalid("DSP06", ds(zero_optimization={"stage": 3}, expert_parallel={"enabled": True}), says="expert_parallel.enabled is true"),
+    # Experts under stage 3 have ranks of their own, and little beside them.
+    valid("DSP06", experts(3)),
+    valid("DSP06", experts(3, sequence_parallel_size=1), edge=True),
+    valid("DSP06", experts(2, sequence_parallel_size=2)),
+    valid("DSP06", zero(3, zero_hpz_partition_size=8)),
+    valid("DSP06", zero(3, zero_quantized_gradients=True)),
+    valid("DSP06", ds(zero_optimization={"stage": 3, "zero_hpz_partition_size": 8}, expert_parallel={"enabled": False})),
+    invalid("DSP06", experts(3, sequence_parallel_size=2), says="sequence_parallel_size is 2; allowed: 1 with expert_parallel", edge=True),
+    invalid("DSP06", experts(3, zero_optimization={"stage": 3, "zero_hpz_partition_size": 2}), says="zero_hpz_partition_size is 2"),
+    invalid("DSP06", experts(3, zero_optimization={"stage": 3, "zero_quantized_gradients": True}), says="zero_quantized_gradients is true"),
+    invalid(
+        "DSP06", experts(3, expert_parallel={"enabled": True, "expert_tensor_parallel_size": 2}), says="expert_tensor_parallel_size is 2"
+    ),
+    # Optimizers that ZeRO has not been tested with want a word.
+    valid("DSP05", ds(optimizer={"type": "SGD"}, scheduler={"type": "CosineAnnealingLR", "params": {"T_max": 10}}, data_parallel_size=8)),
+    invalid("DSP05", ds(optimizer={"type": "sgd"}), says="optimizer.type is sgd", edge=True),
+    invalid("DSP05", ds(optimizer={"type": "LBFGS"}), says="optimizer.type is LBFGS"),
+    invalid("DSP05", ds(scheduler={"type": "warmuplr", "params": {}}), says="scheduler.type is warmuplr"),
+    invalid("DSP05", ds(scheduler={"type": "LambdaLR", "params": {}}), says="scheduler.type is LambdaLR"),
+    valid("DSP06", ds(optimizer={"type": "SGD"})),
+    valid("DSP06", ds(optimizer={"type": "Lion"}, zero_optimization={"stage": 3})),
+    valid("DSP06", ds(optimizer={"type": "SGD"}, zero_optimization={"stage": 1}, zero_allow_untested_optimizer=True), edge=True),
+    invalid("DSP06", ds(optimizer={"type": "SGD"}, zero_optimization={"stage": 1}), says="not with SGD", edge=True),
+    invalid(
+        "DSP06",
+        ds(optimizer={"type": "Lamb"}, zero_optimization={"stage": 2}, zero_allow_untested_optimizer=False),
+        says="zero_allow_untested_optimizer is false; allowed: true: DeepSpeed has tested ZeRO with adagrad",
+    ),
     valid("DSP07", schedule(warmup_num_steps=1000, total_num_steps=100000)),
     valid("DSP07", schedule("WarmupLR", warmup_num_steps=100)),
-    valid("DSP07", schedule("WarmupCosineLR", warmup_num_steps=0, total_num_steps=10, cos_min_ratio=0.1)),
+    valid("DSP07", schedule("WarmupCosineLR", warmup_num_steps=1, total_num_steps=10, cos_min_ratio=0.1)),
     valid("DSP07", ds()),
     valid("DSP07", schedule(warmup_num_steps=499, total_num_steps=500), edge=True),
-    valid("DSP07", schedule("WarmupCosineLR", total_num_steps=10, cos_min_ratio=1), edge=True),
+    valid("DSP07", schedule("WarmupCosineLR", warmup_num_steps=1, total_num_steps=10, cos_min_ratio=1), edge=True),
     invalid("DSP07", schedule(warmup_num_steps=500, total_num_steps=500), says="fewer than total_num_steps = 500", edge=True),
-    invalid("DSP07", schedule("WarmupCosineLR", total_num_steps=10, cos_min_ratio=1.01), says="cos_min_ratio is 1.01", edge=True),
+    invalid(
+        "DSP07",
+        schedule("WarmupCosineLR", warmup_num_steps=1, total_num_steps=10, cos_min_ratio=1.01),
+        says="cos_min_ratio is 1.01",
+        edge=True,
+    ),
     invalid("DSP07", schedule(warmup_num_steps=1000, total_num_steps=500), says="warmup_num_steps is 1000"),
     invalid("DSP07", schedule(warmup_num_steps=-1, total_num_steps=5), says="warmup_num_steps is -1"),
     invalid("DSP07", schedule(warmup_num_steps=10), says="total_num_steps is unset"),
-    invalid("DSP07", schedule("WarmupCosineLR", total_num_steps=10, warmup_min_ratio=-0.5), says="warmup_min_ratio is -0.5"),
+    invalid(
+        "DSP07", schedule("WarmupCosineLR", warmup_num_steps=1, total_num_steps=10, warmup_min_ratio=-0.5), says="warmup_min_ratio is -0.5"
+    ),
     valid("DSP02", Thing(type=tokens.DEEPSPEED, properties={TOTAL: 64})),
     valid("DSP04", ds()),
     valid("DSP04", stageless(offload_param={"device": "none"})),
@@ -178,8 +216,8 @@ CASES = (
     invalid("DSP05", ds(my_own_tracker={"enabled": True}), says="allowed: a key of DeepSpeed."),
     invalid("DSP05", stageless(stage3_prefetch_bucket_size=1), says="nothing under stage 0"),
     invalid("DSP06", ds(optimizer={"type": "OneBitLamb"}), says="optimizer.type is OneBitLamb"),
-    valid("DSP07", schedule("WarmupCosineLR", total_num_steps=10, cos_min_ratio=0), edge=True),
-    invalid("DSP07", schedule("WarmupCosineLR", total_num_steps=10, cos_min_ratio=True), says="cos_min_ratio is true"),
+    valid("DSP07", schedule("WarmupCosineLR", warmup_num_steps=1, total_num_steps=10, cos_min_ratio=0), edge=True),
+    invalid("DSP07", schedule("WarmupCosineLR", warmup_num_steps=1, total_num_steps=10, cos_min_ratio=True), says="cos_min_ratio is true"),
     invalid("DSP07", schedule("WarmupCosineLR", warmup_num_steps=10), says="total_num_steps is unset"),
     valid("DSP01", NAMELESS, reading(SCRATCH)),
     valid("DSP01", two_maps(), reading({"name": "other", "configMap": {"name": "other"}})),
@@ -202,4 +240,23 @@ CASES = (
     valid("DSP01", mounted(**{TOTAL: 128, STEPS: 32}), job("--tp", "2", "--sp", "4")),
     valid("DSP01", mounted(**NEAR), job("--sp", "4")),
     invalid("DSP01", mounted(**NEAR), job("--ulysses-degree", "4"), says="256 = 1 x 32 x 8"),
+    valid("DSP07", schedule("WarmupLR")),
+    valid("DSP07", schedule("WarmupLR", warmup_num_steps=1, warmup_max_lr=[0.1, 0.2], warmup_type="linear"), edge=True),
+    valid("DSP07", schedule(total_num_steps=1001), edge=True),
+    valid("DSP07", schedule("OneCycle", cycle_min_lr=0.1, cycle_max_lr=1)),
+    valid("DSP07", schedule("LRRangeTest", lr_range_test_step_size=5)),
+    valid("DSP07", schedule("CosineAnnealingLR", T_max=10)),
+    valid("DSP07", ds(scheduler={"params": {"warmup_num_steps": 0}})),
+    invalid("DSP07", ds(scheduler={"type": "WarmupLR"}), says="scheduler.params is unset; allowed: the parameters of WarmupLR, {}"),
+    invalid("DSP07", schedule("WarmupLR", warmup_num_steps=0), says="warmup_num_steps is 0; allowed: optimizer steps, a whole", edge=True),
+    invalid("DSP07", schedule("WarmupLR", warmup_num_steps="100"), says="warmup_num_steps is 100"),
+    invalid("DSP07", schedule("WarmupLR", warmup_num_steps=0.5), says="warmup_num_steps is 0.5"),
+    invalid("DSP07", schedule(warmup_num_steps=10, total_num_steps="500"), says="total_num_steps is 500; allowed: optimizer steps"),
+    invalid(
+        "DSP07", schedule(total_num_steps=1000), says="warmup_num_steps is unset; allowed: fewer than total_num_steps = 1000", edge=True
+    ),
+    invalid("DSP07", schedule(total_num_steps=500), says="in optimizer steps; DeepSpeed's default is 1000"),
+    invalid("DSP07", schedule("WarmupLR", total_num_steps=5000), says="total_num_steps is set; allowed: a parameter of WarmupLR"),
+    invalid("DSP07", schedule("WarmupCosineLR", total_num_steps=5000, warmup_min_lr=0), says="warmup_min_lr is set"),
+    invalid("DSP07", schedule("OneCycle", cycle_max_lr=1), says="cycle_min_lr is unset; allowed: a value: OneCycle has no default"),
 )
