@@ -1,21 +1,26 @@
 """What a node of an instance type leaves to its pods."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from guardrails.facts import load
+from guardrails.facts import instance_types, load
+from guardrails.template import GPU, NEURON, NEURON_CORE
 
 _HYPERVISOR_SHARE = 0.075
 """Part of the memory that Karpenter takes for the hypervisor and the kernel."""
+_NEURON_ACCELERATORS = ("Trainium", "Inferentia")
 _EVICTION_MIB = 100
 _KUBELET_MIB, _KUBELET_MIB_PER_POD = 255, 11
 
 
 @dataclass(frozen=True)
 class Allocatable:
-    """CPUs and bytes that pods may ask for on a node that runs nothing else."""
+    """CPUs, bytes and devices that pods may ask for on a node that runs nothing else."""
 
     cpus: float
     memory: float
+    devices: Mapping[str, int] = field(default_factory=dict)
+    """GPUs, Neuron devices and cores; those of which nothing is known are left out."""
 
 
 def allocatable(instance_type: str) -> Allocatable | None:
@@ -25,7 +30,18 @@ def allocatable(instance_type: str) -> Allocatable | None:
         return None
     cpus, memory_mib, most_pods = size
     reserved_mib = _KUBELET_MIB + _KUBELET_MIB_PER_POD * most_pods + _EVICTION_MIB
-    return Allocatable(cpus - _reserved_cpus(cpus), (memory_mib * (1 - _HYPERVISOR_SHARE) - reserved_mib) * 1024**2)
+    memory = (memory_mib * (1 - _HYPERVISOR_SHARE) - reserved_mib) * 1024**2
+    return Allocatable(cpus - _reserved_cpus(cpus), memory, _devices(instance_type))
+
+
+def _devices(name: str) -> dict[str, int]:
+    instance = instance_types().get(name)
+    if instance is None:
+        return dict.fromkeys((GPU, NEURON, NEURON_CORE), 0)
+    if not instance.accelerator.startswith(_NEURON_ACCELERATORS):
+        return {GPU: instance.count, NEURON: 0, NEURON_CORE: 0}
+    cores = load("neuron")["coresPerDevice"].get(name.split(".")[0])
+    return {GPU: 0, NEURON: instance.count, **({NEURON_CORE: cores * instance.count} if cores else {})}
 
 
 def _reserved_cpus(cpus: int) -> float:

@@ -5,6 +5,7 @@ import re
 from guardrails import command
 from guardrails.facts import load
 from guardrails.node import Node
+from guardrails.placing import wanted_labels
 from guardrails.pool import INSTANCE_TYPE
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import GPU, NEURON, NEURON_CORE, POD_TYPES, PodTemplate, pod_templates
@@ -190,7 +191,8 @@ def _compile_alone(resource: Resource, template: PodTemplate, container: Node, r
 
 
 def _cores(resource: Resource, template: PodTemplate, container: Node, report: Report) -> None:
-    family = template.instance_type().split(".")[0]
+    families = {name.split(".")[0] for name in wanted_labels(template).get(INSTANCE_TYPE, ())}
+    family = families.pop() if len(families) == 1 else ""
     per_device = load("neuron")["coresPerDevice"].get(family)
     devices, cores = (container.at("resources", "limits", name) for name in (NEURON, NEURON_CORE))
     count = devices.integer()

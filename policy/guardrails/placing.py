@@ -1,9 +1,9 @@
 """Which pool a pod goes to, as far as selectors say."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from guardrails.node import Node
-from guardrails.pool import narrowed, normal_key
+from guardrails.pool import INSTANCE_TYPE, allowed_values, narrowed, normal_key, requirements
 from guardrails.program import Program
 from guardrails.rule import Resource
 from guardrails.template import POD_TYPES, PodTemplate, pod_templates
@@ -11,19 +11,41 @@ from guardrails.tokens import NODE_POOL
 
 POOL_LABEL = "karpenter.sh/nodepool"
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+_SYSTEM = "kubernetes.io/os"
 _EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 # Labels that Karpenter gives nodes by itself: a pool that does not limit them has nodes with any value.
 _WELL_KNOWN = ("karpenter.k8s.aws/", "topology.kubernetes.io/", "node.kubernetes.io/", "kubernetes.io/", "karpenter.sh/capacity-type")
 
 
+def alternatives(template: PodTemplate) -> list[dict[str, list[str] | None]]:
+    """Each way in which a node may suit the pod: label -> the values of which it must have one, None for any value.
+
+    What a node must not have is left out.
+    """
+    own: dict[str, list[str] | None] = {normal_key(key): [value.text()] for key, value in template.spec.at("nodeSelector").entries()}
+    return [_with_term(own, term) for term in _terms(template)] or [own]
+
+
+def _with_term(own: Mapping[str, list[str] | None], term: Node) -> dict[str, list[str] | None]:
+    wanted = dict(own)
+    for expression in term.at("matchExpressions").elements():
+        key, operator = normal_key(expression.at("key").text()), expression.at("operator").text()
+        if operator == "In":
+            named, before = [value.text() for value in expression.at("values").elements()], wanted.get(key)
+            wanted[key] = named if before is None else [value for value in before if value in named]
+        elif operator in ("Exists", "Gt", "Lt"):
+            wanted.setdefault(key, None)
+    return wanted
+
+
 def wanted_labels(template: PodTemplate) -> dict[str, list[str]]:
-    """Label -> values that a node must have one of, from nodeSelector and required node affinity."""
-    wanted = {normal_key(key): [value.text()] for key, value in template.spec.at("nodeSelector").entries()}
-    terms = _terms(template)
-    # Several terms are alternatives; only one is a demand.
-    for expression in terms[0].at("matchExpressions").elements() if len(terms) == 1 else ():
-        if expression.at("operator").text() == "In":
-            wanted[normal_key(expression.at("key").text())] = [value.text() for value in expression.at("values").elements()]
+    """Label -> values that a node must have one of, whichever alternative of the pod it suits."""
+    first, *others = alternatives(template)
+    wanted: dict[str, list[str]] = {}
+    for key in first:
+        named = [each.get(key) for each in (first, *others)]
+        if None not in named:
+            wanted[key] = list(dict.fromkeys(value for values in named for value in values or ()))
     return wanted
 
 
@@ -49,20 +71,55 @@ def chooses_nodes(template: PodTemplate) -> bool:
 
 def names_pools(template: PodTemplate) -> bool:
     """Whether the pod wants a label that only a pool's nodes have: other nodes may have those that every node gets."""
-    return any(key == POOL_LABEL or not key.startswith(_WELL_KNOWN) for key in wanted_labels(template))
+    return all(any(key == POOL_LABEL or not key.startswith(_WELL_KNOWN) for key in wanted) for wanted in alternatives(template))
 
 
 def selects(template: PodTemplate, pool: Resource) -> bool:
     """Whether the pod demands nodes, and those of the pool are among them."""
-    wanted = wanted_labels(template)
-    return bool(wanted) and all(_offers(pool, key, values) for key, values in wanted.items())
+    ways = alternatives(template)
+    return any(bool(wanted) and all(_offers(pool, key, values) for key, values in wanted.items()) for wanted in ways)
 
 
-def _offers(pool: Resource, key: str, values: list[str]) -> bool:
+def _offers(pool: Resource, key: str, values: list[str] | None) -> bool:
     if key == POOL_LABEL:
-        return pool.at("metadata", "name").text() in values
+        return values is None or pool.at("metadata", "name").text() in values
+    if values is None:
+        operators = [operator for name, operator, _ in requirements(pool) if name == key]
+        has = allowed_values(pool, key) is not None or bool(operators)
+        return "DoesNotExist" not in operators and (has or key.startswith(_WELL_KNOWN))
+    # Karpenter gives a node the value that the pod wants where the pool leaves it open.
     offered = narrowed(pool, key, values)
     return key.startswith(_WELL_KNOWN) if offered is None else bool(offered)
+
+
+def always_beside(agent: PodTemplate, guest: PodTemplate, instance_type: str, pool: Resource | None) -> bool:
+    """Whether a DaemonSet's pod is sure to run on every node of the type (of the pool, where it is known) that takes `guest`."""
+    blanket = any(_tolerates_all(toleration) for toleration in agent.spec.at("tolerations").elements())
+    if pool is not None:
+        stays = all(tolerates(agent, taint) for taint in taints(pool))
+    else:
+        own = [toleration.raw for toleration in agent.spec.at("tolerations").elements()]
+        stays = all(toleration.raw in own for toleration in guest.spec.at("tolerations").elements())
+    if not (stays or blanket) or not all(_is_plain(term) for term in _terms(agent)):
+        return False
+    sure = {**wanted_labels(guest), INSTANCE_TYPE: [instance_type], _SYSTEM: ["linux"]}
+    return any(all(_certain(key, values, sure, pool) for key, values in wanted.items()) for wanted in alternatives(agent))
+
+
+def _certain(key: str, values: list[str] | None, sure: Mapping[str, list[str]], pool: Resource | None) -> bool:
+    """Whether each node has one of the values, by what is sure of it or by what its pool leaves."""
+    had = sure.get(key) or (allowed_values(pool, key) if pool is not None else None)
+    return bool(had) and (values is None or set(had) <= set(values))
+
+
+def _is_plain(term: Node) -> bool:
+    """Whether `alternatives` has all that the term says."""
+    operators = {expression.at("operator").text() for expression in term.at("matchExpressions").elements()}
+    return operators <= {"In", "Exists"} and not term.at("matchFields").present
+
+
+def _tolerates_all(toleration: Node) -> bool:
+    return not toleration.at("key").text() and not toleration.at("effect").text() and toleration.at("operator").text() == "Exists"
 
 
 def pools_of(program: Program, template: PodTemplate) -> list[Resource]:

@@ -1,13 +1,17 @@
 """Pods: what a training pod must ask for so that the fabric is really attached to it."""
 
 from guardrails.environment import Variable, variables
-from guardrails.facts import instance_types
+from guardrails.facts import efa_interfaces
 from guardrails.node import Node
+from guardrails.placing import wanted_labels
+from guardrails.pool import INSTANCE_TYPE
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.template import EFA, GPU, POD_TYPES, PodTemplate, pod_templates
+from guardrails.template import EFA, GPU, POD_TYPES, SERVERS, PodTemplate, count, pod_templates
 from guardrails.tokens import POD
 
 _LAUNCHER, _WORKER = "Launcher", "Worker"
+_NO_PLUGIN = "none"
+"""With it NCCL uses its own transports."""
 _EFA_ENVIRONMENT = {"FI_PROVIDER": "efa", "NCCL_NET_PLUGIN": None}
 
 
@@ -26,20 +30,22 @@ def _efa_requests(resource: Resource, report: Report) -> None:
 def _requests_match(resource: Resource, template: PodTemplate, report: Report) -> None:
     for container in template.containers():
         request, limit = container.at("resources", "requests", EFA), container.at("resources", "limits", EFA)
-        if request.present and request.text() != limit.text():
+        if request.present and count(request) != count(limit):
             report.refuse(resource, request, allowed=f"the same as the limit, which is {limit.text() or 'unset'}")
 
 
 def _count_fits_type(resource: Resource, template: PodTemplate, report: Report) -> None:
-    instance = instance_types().get(template.instance_type())
-    if instance is None:
+    types = wanted_labels(template).get(INSTANCE_TYPE) or []
+    known = [efa_interfaces().get(name) for name in types]
+    if not types or None in known:
         return
-    place = template.spec.at("containers")
+    counts = [number for number in known if number is not None]
+    place, names = template.spec.at("containers"), " or ".join(types)
     asked = template.requested(EFA)
-    if asked > instance.efa:
-        report.refuse(resource, place, allowed=f"at most {instance.efa} {EFA} on {instance.name}", found=f"asking {asked} {EFA}")
-    elif asked == 0 and instance.efa > 0 and template.replicas > 1 and template.requested(GPU) > 0:
-        allowed = f"{instance.efa} {EFA} on {instance.name}, because {template.replicas} pods with GPUs train together"
+    if asked > max(counts):
+        report.refuse(resource, place, allowed=f"at most {max(counts)} {EFA} on {names}", found=f"asking {asked} {EFA}")
+    elif asked == 0 and min(counts) > 0 and template.replicas > 1 and template.requested(GPU) > 0 and resource.type not in SERVERS:
+        allowed = f"{min(counts)} {EFA} on {names}, because {template.replicas} pods with GPUs train together"
         report.refuse(resource, place, allowed=allowed, found=f"asking no {EFA}")
 
 
@@ -56,7 +62,7 @@ def _environment_without_request(resource: Resource, template: PodTemplate, repo
 def _asks_for_efa(resource: Resource, template: PodTemplate, container: Node) -> bool:
     if _only_launches(resource, template):
         return any(each.requested(EFA) > 0 for each in pod_templates(resource) if each.role == _WORKER)
-    return (container.at("resources", "limits", EFA).integer() or 0) > 0
+    return count(container.at("resources", "limits", EFA)) > 0
 
 
 def _only_launches(resource: Resource, template: PodTemplate) -> bool:
@@ -78,7 +84,7 @@ def _selects_efa(variable: Variable) -> bool:
     if variable.name not in _EFA_ENVIRONMENT:
         return False
     wanted = _EFA_ENVIRONMENT[variable.name]
-    return wanted is None or wanted in variable.text.split(",")
+    return variable.text != _NO_PLUGIN if wanted is None else wanted in variable.text.split(",")
 
 
 def _pod_with(limits: dict[str, int]) -> Example:

@@ -1,15 +1,17 @@
 """Pods: devices, huge pages and the size of the node they are meant for."""
 
 import re
+from dataclasses import dataclass
 
 from guardrails.allocatable import Allocatable, allocatable
 from guardrails.node import Node, shown
-from guardrails.placing import names_pools, pools_of, wanted_labels
+from guardrails.placing import always_beside, names_pools, pools_of, wanted_labels
+from guardrails.pod_requests import KINDS, asked
 from guardrails.pool import INSTANCE_TYPE, allowed_values
 from guardrails.program import Program
-from guardrails.quantity import quantity
+from guardrails.quantity import quantity, whole
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
-from guardrails.template import EFA, GPU, POD_TYPES, PodTemplate, pod_templates
+from guardrails.template import DEVICES, EFA, GPU, POD_TYPES, PodTemplate, count, pod_templates
 from guardrails.tokens import DAEMON_SET, NODE_POOL, POD
 
 _DEVICE = re.compile(r"nvidia\.com/.+|amd\.com/gpu|vpc\.amazonaws\.com/efa|aws\.amazon\.com/neuron.*")
@@ -18,7 +20,7 @@ _HUGE = re.compile(r"hugepages-([0-9]+[KMG]i)")
 _MEBIBYTE = 1024**2
 # The EFA driver's set-up on EKS keeps 5128 pages of 2 MiB on each node.
 _MOST_HUGE_WITH_EFA = 5128 * 2 * _MEBIBYTE
-_KINDS = ("requests", "limits")
+_HUGE_MEDIUM = "HugePages"
 
 
 def _devices(resource: Resource, report: Report) -> None:
@@ -33,63 +35,71 @@ def _devices(resource: Resource, report: Report) -> None:
 
 def _names(container: Node, pattern: re.Pattern[str]) -> list[str]:
     """Resources of that form that the container names among its requests or limits."""
-    found = [name for kind in _KINDS for name, _ in container.at("resources", kind).entries() if pattern.fullmatch(name)]
+    found = [name for kind in KINDS for name, _ in container.at("resources", kind).entries() if pattern.fullmatch(name)]
     return list(dict.fromkeys(found))
 
 
 def _device(resource: Resource, container: Node, name: str, report: Report) -> None:
-    request, limit = (container.at("resources", kind, name) for kind in _KINDS)
+    request, limit = (container.at("resources", kind, name) for kind in KINDS)
     for node in (request, limit):
-        if node.value is not None and (node.integer() is None or (node.integer() or 0) < 0):
+        if node.value is not None and not _is_whole(node):
             report.refuse(resource, node, allowed="a whole number of devices")
             return
     if not limit.present:
         report.refuse(resource, limit, allowed=f"{request.text()}, as requested: a device is never only requested")
-    elif request.present and request.integer() != limit.integer():
+    elif request.present and count(request) != count(limit):
         report.refuse(resource, request, allowed=f"{limit.text()}, the limit: devices can't be overcommitted")
+
+
+def _is_whole(node: Node) -> bool:
+    number = whole(node.text())
+    return number is not None and number >= 0
 
 
 def _helpers(resource: Resource, template: PodTemplate, report: Report) -> None:
     """A sidecar holds its devices beside the trainer; an init container may use at most those that the trainer has."""
-    for container in template.spec.at("initContainers").elements():
+    for container in template.init_containers():
         for name in _names(container, _COUNTED):
             place = container.at("resources", "limits", name)
-            asked = place.integer() or 0
-            if asked and container.at("restartPolicy").text() == "Always":
+            wanted = count(place)
+            if wanted and template.is_sidecar(container):
                 report.refuse(resource, place, allowed="no device for a sidecar: its share is lost to the ranks")
-            elif asked > template.requested(name):
+            elif wanted > template.requested(name):
                 report.refuse(resource, place, allowed=f"at most {template.requested(name)}, what the pod's containers use afterwards")
 
 
 def _huge_pages(resource: Resource, report: Report) -> None:
     for template in pod_templates(resource):
-        total = 0.0
-        for container in template.containers():
-            for name in _names(container, _HUGE):
+        for holder in _holders(template):
+            for name in _names(holder, _HUGE):
                 with report.part():
-                    total += _huge(resource, container, name, report)
+                    _huge(resource, holder, name, report)
         with report.part():
-            _huge_total(resource, template, total, report)
+            _huge_total(resource, template, report)
         with report.part():
             _huge_volumes(resource, template, report)
 
 
-def _huge(resource: Resource, container: Node, name: str, report: Report) -> float:
-    """Judge one container's huge pages; gives the bytes of 2 MiB pages that it asks for."""
-    request, limit = (container.at("resources", kind, name) for kind in _KINDS)
-    page, asked = quantity(name.removeprefix("hugepages-")) or 1, quantity(limit.text())
-    if limit.present and asked is None:
+def _holders(template: PodTemplate) -> list[Node]:
+    """What has resources: the containers, and the pod itself."""
+    return [*template.all_containers(), template.spec]
+
+
+def _huge(resource: Resource, holder: Node, name: str, report: Report) -> None:
+    request, limit = (holder.at("resources", kind, name) for kind in KINDS)
+    page, wanted = quantity(name.removeprefix("hugepages-")) or 1, quantity(limit.text())
+    if limit.present and wanted is None:
         report.refuse(resource, limit, allowed="a quantity such as 5120Mi")
-    elif not limit.present or (request.present and quantity(request.text()) != asked):
+    elif not limit.present or (request.present and quantity(request.text()) != wanted):
         report.refuse(resource, request, allowed=f"the same as the limit, which is {limit.text() or 'unset'}")
-    elif asked and asked % page:
+    elif wanted and wanted % page:
         report.refuse(resource, limit, allowed=f"a multiple of {name.removeprefix('hugepages-')}")
-    if not any(container.at("resources", kind, other).present for kind in _KINDS for other in ("cpu", "memory")):
-        report.refuse(resource, container.at("resources"), allowed=f"cpu or memory beside {name}", found=f"only {name}")
-    return asked or 0.0 if page == 2 * _MEBIBYTE else 0.0
+    if not any(holder.at("resources", kind, other).present for kind in KINDS for other in ("cpu", "memory")):
+        report.refuse(resource, holder.at("resources"), allowed=f"cpu or memory beside {name}", found=f"only {name}")
 
 
-def _huge_total(resource: Resource, template: PodTemplate, total: float, report: Report) -> None:
+def _huge_total(resource: Resource, template: PodTemplate, report: Report) -> None:
+    total = asked(template, "hugepages-2Mi")
     if total > _MOST_HUGE_WITH_EFA and template.requested(EFA):
         found, allowed = (
             f"asking {_mib(total)} of hugepages-2Mi",
@@ -99,10 +109,21 @@ def _huge_total(resource: Resource, template: PodTemplate, total: float, report:
 
 
 def _huge_volumes(resource: Resource, template: PodTemplate, report: Report) -> None:
+    """The kubelet takes a volume's page size from its medium, or from the one size that the pod asks for."""
     for volume in template.spec.at("volumes").elements():
         medium = volume.at("emptyDir", "medium")
-        if medium.text().startswith("HugePages") and not any(_names(container, _HUGE) for container in template.containers()):
+        if not medium.text().startswith(_HUGE_MEDIUM):
+            continue
+        sizes = {name.removeprefix("hugepages-") for holder in _holders(template) for name in _names(holder, _HUGE)}
+        size = medium.text().removeprefix(_HUGE_MEDIUM).removeprefix("-")
+        if size and quantity(size) not in {quantity(each) for each in sizes}:
+            report.refuse(resource, medium, allowed=f"hugepages-{size} among a container's limits, or medium Memory")
+        elif not sizes:
             report.refuse(resource, medium, allowed="hugepages-2Mi among a container's limits, or medium Memory")
+        elif not size and len(sizes) > 1:
+            report.refuse(
+                resource, medium, allowed=f"{' or '.join(f'{_HUGE_MEDIUM}-{each}' for each in sorted(sizes))}: the pod asks for both"
+            )
 
 
 def _fits(program: Program, report: Report) -> None:
@@ -114,53 +135,65 @@ def _fits(program: Program, report: Report) -> None:
                         _fits_one(resource, template, program, report)
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Nodes on which a pod may run, and what they leave to it."""
+
+    type: str
+    pool: Resource | None
+    room: Allocatable
+
+
 def _fits_one(resource: Resource, template: PodTemplate, program: Program, report: Report) -> None:
-    types = {name: room for name in _node_types(template, program) if (room := allocatable(name))}
-    if not types:
+    places = _places(template, program)
+    if not places:
         return
-    largest = max(types, key=lambda name: (types[name].cpus, types[name].memory))
-    taken = _agents(program)
+    largest = max(places, key=lambda place: (place.room.cpus, place.room.memory)).type
     for unit, scale in (("cpu", 1.0), ("memory", _MEBIBYTE)):
-        asked = _asked(template, unit)
-        room = max(_room(types[name], unit) for name in types) - taken[unit]
-        if asked > room:
-            found = f"asking {_plain(asked / scale, unit)} {unit}"
-            allowed = f"at most {_plain(room / scale, unit)} {unit}, what {largest} leaves to pods"
-            report.refuse(resource, template.spec.at("containers"), allowed=allowed, found=found)
+        with report.part():
+            wanted, room = asked(template, unit), max(_free(place, unit, template, program, report) for place in places)
+            if wanted > room:
+                found = f"asking {_plain(wanted / scale, unit)} {unit}"
+                allowed = f"at most {_plain(room / scale, unit)} {unit}, what {largest} leaves to pods"
+                report.refuse(resource, template.spec.at("containers"), allowed=allowed, found=found)
+    for device in DEVICES:
+        with report.part():
+            _devices_fit(resource, template, places, device, report)
 
 
-def _node_types(template: PodTemplate, program: Program) -> list[str]:
-    """Instance types on which the pod may run: those it names, or those of the pools it may go to; none where that can't be told."""
+def _devices_fit(resource: Resource, template: PodTemplate, places: list[_Place], device: str, report: Report) -> None:
+    wanted, counts = asked(template, device), [place.room.devices.get(device) for place in places]
+    if None in counts:
+        return
+    most = max(number for number in counts if number is not None)
+    if wanted > most:
+        holder = next(place.type for place, number in zip(places, counts, strict=True) if number == most)
+        found, allowed = f"asking {wanted:g} {device}", f"at most {most} {device}, what {holder} has"
+        report.refuse(resource, template.spec.at("containers"), allowed=allowed, found=found)
+
+
+def _places(template: PodTemplate, program: Program) -> list[_Place]:
+    """Where the pod may run: on the types it names, or in the pools it may go to; none where that can't be told."""
     named = wanted_labels(template).get(INSTANCE_TYPE)
-    if named or not names_pools(template):
-        return named or []
-    offered = [allowed_values(pool, INSTANCE_TYPE) for pool in pools_of(program, template)]
-    return [name for types in offered if types for name in types] if all(offered) else []
+    pairs: list[tuple[str, Resource | None]] = [(name, None) for name in named or ()]
+    if not named and names_pools(template):
+        offered = [(pool, allowed_values(pool, INSTANCE_TYPE)) for pool in pools_of(program, template)]
+        if all(types for _, types in offered):
+            pairs = [(name, pool) for pool, types in offered for name in types or ()]
+    places = [_Place(name, pool, room) for name, pool in pairs if (room := allocatable(name))]
+    # A type of which nothing is known may be large enough.
+    return places if len(places) == len(pairs) else []
 
 
-def _agents(program: Program) -> dict[str, float]:
-    """What the program's DaemonSets take of every node."""
-    taken = {"cpu": 0.0, "memory": 0.0}
+def _free(place: _Place, unit: str, guest: PodTemplate, program: Program, report: Report) -> float:
+    """What the program's DaemonSets, as far as they are sure to run there, leave of a node."""
+    free = place.room.cpus if unit == "cpu" else place.room.memory
     for resource in program.of(DAEMON_SET):
-        for template in pod_templates(resource):
-            for unit in taken:
-                taken[unit] += _asked(template, unit)
-    return taken
-
-
-def _asked(template: PodTemplate, unit: str) -> float:
-    """What the scheduler looks for: the sum over containers, or one init container if that is more."""
-    ordinary = sum(_reserved(container, unit) for container in template.containers())
-    return max([ordinary, *(_reserved(container, unit) for container in template.spec.at("initContainers").elements())])
-
-
-def _reserved(container: Node, unit: str) -> float:
-    request, limit = (container.at("resources", kind, unit) for kind in _KINDS)
-    return quantity((request if request.present else limit).text()) or 0.0
-
-
-def _room(room: Allocatable, unit: str) -> float:
-    return room.cpus if unit == "cpu" else room.memory
+        with report.part():
+            for template in pod_templates(resource):
+                if always_beside(template, guest, place.type, place.pool):
+                    free -= asked(template, unit)
+    return free
 
 
 def _plain(number: float, unit: str) -> str:
@@ -202,7 +235,7 @@ RULES = (
         check=_huge_pages,
         why="the API server refuses the pod, or no node has that many pages and the pod stays Pending.",
         fix="ask the same multiple of 2Mi under requests and limits, at most 10256Mi on EFA nodes, beside cpu and memory.",
-        source="Kubernetes: manage huge pages; EKS guide: EFA, huge pages of the driver's set-up",
+        source="Kubernetes: manage huge pages, emptyDir of Kubernetes 1.36; EKS guide: EFA, huge pages of the driver's set-up",
         valid=(_pod({"hugepages-2Mi": "5120Mi", "memory": "64Gi", EFA: 4}),),
         invalid=(_pod({"hugepages-2Mi": "11Gi", "memory": "64Gi", EFA: 4}),),
     ),
@@ -214,7 +247,7 @@ RULES = (
         check=_fits,
         why="no node will ever have that much free, so the pod stays Pending while its gang holds the other nodes.",
         fix="lower requests below what the instance type leaves to pods, or choose a larger type.",
-        source="Karpenter 1.14.1 instance-type reference; EKS kubelet reservations",
+        source="Karpenter 1.14.1 instance-type reference; EKS kubelet reservations; Kubernetes 1.36: component-helpers PodRequests",
         valid=(_pod({"cpu": "90", "memory": "1000Gi"}, nodeSelector=_P4D),),
         invalid=(_pod({"cpu": "96", "memory": "1100Gi"}, nodeSelector=_P4D),),
     ),

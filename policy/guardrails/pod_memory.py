@@ -6,21 +6,25 @@ from collections.abc import Iterator, Sequence
 from guardrails import command
 from guardrails.node import Node
 from guardrails.placing import DO_NOT_DISRUPT
-from guardrails.quantity import gibibytes, quantity
+from guardrails.pod_requests import KINDS, of_the_pod
+from guardrails.quantity import quantity
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.template import GPU, POD_TYPES, PodTemplate, pod_templates
-from guardrails.tokens import CRON_JOB, JOB, MPI_JOB, NODE_SET, POD, RAY_CLUSTER, RAY_JOB, VOLCANO_JOB
+from guardrails.template import GPU, POD_TYPES, SUBMITTER, PodTemplate, pod_templates
+from guardrails.tokens import CRON_JOB, JOB, JOB_SET, MPI_JOB, NODE_SET, POD, RAY_CLUSTER, RAY_JOB, RAY_SERVICE, VOLCANO_JOB
 
-_TRAINERS = frozenset({POD, JOB, CRON_JOB, MPI_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
+_TRAINERS = frozenset({POD, JOB, CRON_JOB, JOB_SET, MPI_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
 _GANGS = frozenset({MPI_JOB, VOLCANO_JOB})
 """Kinds whose pods all start over when one of them goes, whatever it asks for."""
 _DEFAULT_GRACE_SECONDS = 30
 _LEAST_GRACE_SECONDS = 120
 """A Spot interruption's notice; a shorter grace gives part of it away."""
+_GIBIBYTE = 1024**3
+_UNITS = ("cpu", "memory")
+"""What the class of a pod goes by."""
 _SHARED_MEMORY = "/dev/shm"
 _LAUNCHERS = command.TORCHRUN | command.DEEPSPEED | {"accelerate"}
 _LOADERS = re.compile(r"-{0,2}(?:[\w.-]*[._-])?(?:num[_-])?workers(?:=(.+))?", re.IGNORECASE)
-_RAY = frozenset({RAY_CLUSTER, RAY_JOB})
+_RAY = frozenset({RAY_CLUSTER, RAY_JOB, RAY_SERVICE})
 
 
 def _shared_memory(resource: Resource, report: Report) -> None:
@@ -75,26 +79,43 @@ def _size_limit(resource: Resource, template: PodTemplate, limit: Node, report: 
 
 
 def _memory_limit(template: PodTemplate) -> float | None:
-    """Sum over the containers; None where one has no limit."""
-    limits = [quantity(container.at("resources", "limits", "memory").text()) for container in template.containers()]
+    """The pod's own, or the sum over what runs together; None where one has no limit."""
+    own = quantity(of_the_pod(template, "limits", "memory").text())
+    if own is not None:
+        return own
+    together = [*template.containers(), *(each for each in template.init_containers() if template.is_sidecar(each))]
+    limits = [quantity(container.at("resources", "limits", "memory").text()) for container in together]
     return None if not limits or None in limits else sum(limit for limit in limits if limit)
 
 
 def _shown(memory: float) -> str:
-    return f"{gibibytes(str(int(memory))):g}Gi"
+    return f"{memory / _GIBIBYTE:g}Gi"
 
 
 def _guaranteed(resource: Resource, report: Report) -> None:
     for template in pod_templates(resource):
-        for container in template.containers():
-            with report.part():
-                if (container.at("resources", "limits", GPU).integer() or 0) > 0:
-                    _requests_are_limits(resource, container, report)
+        with report.part():
+            if template.devices():
+                for holder in _judged(template):
+                    with report.part():
+                        _requests_are_limits(resource, holder, report)
 
 
-def _requests_are_limits(resource: Resource, container: Node, report: Report) -> None:
-    for unit in ("cpu", "memory"):
-        request, limit = (container.at("resources", kind, unit) for kind in ("requests", "limits"))
+def _judged(template: PodTemplate) -> list[Node]:
+    """What the class of a pod goes by: resources of the pod itself, or else those of each of its containers."""
+    if any(of_the_pod(template, kind, unit).present for kind in KINDS for unit in _UNITS):
+        return [template.spec]
+    # Ray's operator gives the autoscaler equal requests and limits where nothing is said.
+    return [container for container in template.all_containers() if container not in template.beside or _says(container)]
+
+
+def _says(container: Node) -> bool:
+    return container.at("resources").present or not container.path.endswith("autoscalerOptions")
+
+
+def _requests_are_limits(resource: Resource, holder: Node, report: Report) -> None:
+    for unit in _UNITS:
+        request, limit = (holder.at("resources", kind, unit) for kind in KINDS)
         if not limit.present:
             report.refuse(resource, limit, allowed=f"the same as the request, {request.text() or 'with both set'} (Guaranteed QoS)")
         elif request.present and quantity(request.text()) != quantity(limit.text()):
@@ -104,15 +125,24 @@ def _requests_are_limits(resource: Resource, container: Node, report: Report) ->
 def _lifetime(resource: Resource, report: Report) -> None:
     for template in pod_templates(resource):
         with report.part():
-            if resource.type in _GANGS or any(each.devices() for each in pod_templates(resource)):
+            if _is_disrupted(resource) and template.role != SUBMITTER:
                 _protected(resource, template, report)
         with report.part():
             if template.devices():
                 _grace(resource, template.spec.at("terminationGracePeriodSeconds"), report)
 
 
+def _is_disrupted(resource: Resource) -> bool:
+    """Whether disruption of one pod takes work with it; Slinky guards busy nodes of its own by a budget."""
+    if resource.type == NODE_SET and resource.at("spec", "workloadDisruptionProtection").value is not False:
+        return False
+    return resource.type in _GANGS or any(each.devices() for each in pod_templates(resource))
+
+
 def _protected(resource: Resource, template: PodTemplate, report: Report) -> None:
     annotation = template.metadata.at("annotations", DO_NOT_DISRUPT)
+    if resource.type == NODE_SET and not annotation.present:
+        annotation = resource.at("metadata", "annotations", DO_NOT_DISRUPT)
     if annotation.text() != "true":
         report.refuse(resource, annotation, allowed='"true" on every pod of a training job, those without devices too')
 

@@ -17,6 +17,7 @@ _UNITS = {
 }
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30}))(?:[eE]([+-]?[0-9]{1,2}))?([numkMGTPE]|[KMGTPE]i|)")
 _DURATION = re.compile(r"(?:[0-9]{1,12}[smh])+")
+_ROUNDING = 1e-9
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -26,6 +27,12 @@ def quantity(text: str) -> float | None:
     if not matched or (matched[2] and matched[3]):
         return None
     return float(matched[1]) * 10.0 ** int(matched[2] or 0) * _UNITS[matched[3]]
+
+
+def whole(text: str) -> int | None:
+    """A quantity that is a whole number, such as 8 or 8000m; None where it is none."""
+    number = quantity(text)
+    return None if number is None or abs(number - round(number)) > _ROUNDING else round(number)
 
 
 def gibibytes(text: str) -> float | None:

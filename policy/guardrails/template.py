@@ -1,31 +1,47 @@
 """Pod templates, wherever a resource holds them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from guardrails.node import Node
+from guardrails.quantity import whole
 from guardrails.rule import Resource
 from guardrails.tokens import (
     CRON_JOB,
     DAEMON_SET,
     DEPLOYMENT,
     JOB,
+    JOB_SET,
+    LEADER_WORKER_SET,
+    LOGIN_SET,
     MPI_JOB,
     NODE_SET,
     POD,
     RAY_CLUSTER,
     RAY_JOB,
+    RAY_SERVICE,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    SLURM_CONTROLLER,
     STATEFUL_SET,
     VOLCANO_JOB,
 )
 
-POD_TYPES = frozenset({POD, JOB, CRON_JOB, DEPLOYMENT, STATEFUL_SET, DAEMON_SET, MPI_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
 GPU = "nvidia.com/gpu"
 EFA = "vpc.amazonaws.com/efa"
 NEURON = "aws.amazon.com/neuron"
 NEURON_CORE = "aws.amazon.com/neuroncore"
 DEVICES = (GPU, NEURON, NEURON_CORE)
 """What computes; EFA only carries."""
+SERVERS = frozenset({DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, RAY_SERVICE})
+"""Kinds whose pods work each by itself."""
+SUBMITTER = "Submitter"
+"""The pod that hands a RayJob to its cluster; another takes its place where it goes."""
+
+
+def count(node: Node) -> int:
+    """A number of devices; 0 where it is missing or none. To Kubernetes 8000m is 8."""
+    return whole(node.text()) or 0
 
 
 @dataclass(frozen=True)
@@ -37,52 +53,124 @@ class PodTemplate:
     metadata: Node
     """Of the template, or of the pod itself."""
     role: str = ""
-    """`Launcher` or `Worker` in an MPIJob."""
+    """`Launcher` or `Worker` in an MPIJob; `SUBMITTER` in a RayJob."""
+    beside: tuple[Node, ...] = ()
+    """Containers that the resource holds outside of the pod spec."""
+    first: tuple[Node, ...] = ()
+    """Init containers that it holds there."""
+    sidecars: tuple[Node, ...] = ()
+    """Those of them that its operator keeps running."""
 
     def containers(self) -> Iterator[Node]:
         """The pod's ordinary containers."""
-        return self.spec.at("containers").elements()
+        yield from self.spec.at("containers").elements()
+        yield from self.beside
+
+    def init_containers(self) -> Iterator[Node]:
+        """Init containers and sidecars, in the order in which they start."""
+        yield from self.first
+        yield from self.sidecars
+        yield from self.spec.at("initContainers").elements()
 
     def all_containers(self) -> Iterator[Node]:
         """Init containers, then the ordinary ones."""
-        yield from self.spec.at("initContainers").elements()
+        yield from self.init_containers()
         yield from self.containers()
+
+    def is_sidecar(self, container: Node) -> bool:
+        """Whether an init container runs beside the pod's other containers."""
+        return container in self.sidecars or container.at("restartPolicy").text() == "Always"
 
     def requested(self, resource: str, kind: str = "limits") -> int:
         """Sum of an extended resource over the containers; 0 where none asks for it."""
-        return sum(container.at("resources", kind, resource).integer() or 0 for container in self.containers())
+        return sum(count(container.at("resources", kind, resource)) for container in self.containers())
 
     def devices(self) -> int:
         """GPUs, Neuron devices and cores that the pod asks for, all together."""
         return sum(self.requested(device) for device in DEVICES)
 
-    def instance_type(self) -> str:
-        """The EC2 instance type that the pod's selector names, or an empty text."""
-        return self.spec.at("nodeSelector", "node.kubernetes.io/instance-type").text()
-
 
 def pod_templates(resource: Resource) -> Iterator[PodTemplate]:
     """Every pod template of a resource of one of `POD_TYPES`."""
-    spec = resource.at("spec")
-    if resource.type == POD:
-        yield PodTemplate(spec, 1, resource.at("metadata"))
-    elif resource.type == CRON_JOB:
-        yield _template(spec.at("jobTemplate", "spec"), "parallelism")
-    elif resource.type == JOB:
-        yield _template(spec, "parallelism")
-    elif resource.type == MPI_JOB:
-        for role, replica in spec.at("mpiReplicaSpecs").entries():
-            yield replace(_template(replica, "replicas", unset=int(role == "Launcher")), role=role)
-    elif resource.type == VOLCANO_JOB:
-        for task in spec.at("tasks").elements():
-            yield _template(task, "replicas", unset=0)
-    elif resource.type in (RAY_CLUSTER, RAY_JOB):
-        cluster = spec if resource.type == RAY_CLUSTER else spec.at("rayClusterSpec")
-        yield _template(cluster.at("headGroupSpec"), "replicas")
-        for group in cluster.at("workerGroupSpecs").elements():
-            yield replace(_template(group, "replicas"), replicas=_ray_workers(group))
-    elif resource.type in POD_TYPES:
-        yield _template(spec, "replicas")
+    yield from _TEMPLATES[resource.type](resource)
+
+
+def _pod(pod: Resource) -> Iterator[PodTemplate]:
+    yield PodTemplate(pod.at("spec"), 1, pod.at("metadata"))
+
+
+def _replicated(owner: Resource) -> Iterator[PodTemplate]:
+    yield _template(owner.at("spec"), "replicas")
+
+
+def _job(job: Resource) -> Iterator[PodTemplate]:
+    yield _template(job.at("spec"), "parallelism")
+
+
+def _cron_job(cron: Resource) -> Iterator[PodTemplate]:
+    yield _template(cron.at("spec", "jobTemplate", "spec"), "parallelism")
+
+
+def _mpi_job(job: Resource) -> Iterator[PodTemplate]:
+    for role, replica in job.at("spec", "mpiReplicaSpecs").entries():
+        yield replace(_template(replica, "replicas", unset=int(role == "Launcher")), role=role)
+
+
+def _volcano_job(job: Resource) -> Iterator[PodTemplate]:
+    for task in job.at("spec", "tasks").elements():
+        yield _template(task, "replicas", unset=0)
+
+
+def _job_set(jobs: Resource) -> Iterator[PodTemplate]:
+    for group in jobs.at("spec", "replicatedJobs").elements():
+        template, copies = _template(group.at("template", "spec"), "parallelism"), group.at("replicas").integer()
+        yield replace(template, replicas=template.replicas * (1 if copies is None else copies))
+
+
+def _leader_worker_set(groups: Resource) -> Iterator[PodTemplate]:
+    """Each group has one leader, which is made of the workers' template where it has none of its own."""
+    spec, pods = groups.at("spec"), groups.at("spec", "leaderWorkerTemplate")
+    copies, size = spec.at("replicas").integer(), pods.at("size").integer() or 1
+    copies = 1 if copies is None else copies
+    leader, worker = pods.at("leaderTemplate"), pods.at("workerTemplate")
+    if leader.present:
+        yield PodTemplate(leader.at("spec"), copies, leader.at("metadata"))
+    yield PodTemplate(worker.at("spec"), copies * (size - int(leader.present)), worker.at("metadata"))
+
+
+def _ray_cluster(cluster: Resource) -> Iterator[PodTemplate]:
+    yield from _ray_pods(cluster.at("spec"))
+
+
+def _ray_service(service: Resource) -> Iterator[PodTemplate]:
+    yield from _ray_pods(service.at("spec", "rayClusterConfig"))
+
+
+def _ray_job(job: Resource) -> Iterator[PodTemplate]:
+    yield from _ray_pods(job.at("spec", "rayClusterSpec"))
+    submitter = job.at("spec", "submitterPodTemplate")
+    if submitter.present:
+        yield PodTemplate(submitter.at("spec"), 1, submitter.at("metadata"), role=SUBMITTER)
+
+
+def _ray_pods(cluster: Node) -> Iterator[PodTemplate]:
+    autoscaler = cluster.at("autoscalerOptions")
+    scales = autoscaler.present and cluster.at("enableInTreeAutoscaling").value is True
+    yield replace(_template(cluster.at("headGroupSpec"), "replicas"), beside=(autoscaler,) if scales else ())
+    for group in cluster.at("workerGroupSpecs").elements():
+        yield replace(_template(group, "replicas"), replicas=_ray_workers(group))
+
+
+def _slurm(container: str, *, first: tuple[str, ...] = (), sidecars: tuple[str, ...] = ()) -> Callable[[Resource], Iterator[PodTemplate]]:
+    """Slinky's operator has its own containers beside the template, and adds those of the template's lists."""
+
+    def templates(owner: Resource) -> Iterator[PodTemplate]:
+        def given(*names: str) -> tuple[Node, ...]:
+            return tuple(owner.at("spec", name) for name in names if owner.at("spec", name).present)
+
+        yield replace(_template(owner.at("spec"), "replicas"), beside=given(container), first=given(*first), sidecars=given(*sidecars))
+
+    return templates
 
 
 def _ray_workers(group: Node) -> int:
@@ -96,3 +184,22 @@ def _template(owner: Node, count_key: str, *, unset: int = 1) -> PodTemplate:
     replicas = owner.at(count_key).integer()
     template = owner.at("template")
     return PodTemplate(template.at("spec"), unset if replicas is None else replicas, template.at("metadata"))
+
+
+_TEMPLATES: Mapping[str, Callable[[Resource], Iterator[PodTemplate]]] = {
+    POD: _pod,
+    JOB: _job,
+    CRON_JOB: _cron_job,
+    **dict.fromkeys((DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER), _replicated),
+    MPI_JOB: _mpi_job,
+    VOLCANO_JOB: _volcano_job,
+    JOB_SET: _job_set,
+    LEADER_WORKER_SET: _leader_worker_set,
+    RAY_CLUSTER: _ray_cluster,
+    RAY_JOB: _ray_job,
+    RAY_SERVICE: _ray_service,
+    NODE_SET: _slurm("slurmd", sidecars=("logfile",)),
+    LOGIN_SET: _slurm("login", first=("initconf",)),
+    SLURM_CONTROLLER: _slurm("slurmctld", sidecars=("reconfigure", "logfile")),
+}
+POD_TYPES = frozenset(_TEMPLATES)

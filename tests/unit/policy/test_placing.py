@@ -38,6 +38,15 @@ def test_labels_are_wanted_by_selector_and_by_the_only_term_of_an_affinity() -> 
     assert wanted_labels(pod(nodeSelector={"a": "b"})) == {"a": ["b"]}
     assert wanted_labels(wanting([("a", "In", ["b", "c"]), ("d", "NotIn", ["e"])])) == {"a": ["b", "c"]}
     assert wanted_labels(wanting([("a", "In", ["b"])], [("c", "In", ["d"])])) == {}
+    assert wanted_labels(wanting([("a", "In", ["b"])], [("a", "In", ["c"]), ("d", "In", ["e"])])) == {"a": ["b", "c"]}
+    assert wanted_labels(wanting([("a", "In", ["b"])], [("a", "Exists", [])])) == {}
+
+
+def test_a_selector_and_an_affinity_of_one_label_both_hold() -> None:
+    spec = wanting([("a", "In", ["b", "c"])]).spec.raw
+    assert wanted_labels(pod(nodeSelector={"a": "b"}, **spec)) == {"a": ["b"]}
+    assert wanted_labels(pod(nodeSelector={"a": "x"}, **spec)) == {"a": []}
+    assert not selects(pod(nodeSelector={"a": "x"}, **spec), pool(labels={"a": "x"}))
 
 
 def test_a_pod_chooses_nodes_by_whatever_it_says_of_them() -> None:
@@ -66,6 +75,28 @@ def test_a_pool_is_selected_by_its_name_its_labels_and_its_requirements() -> Non
     assert not selects(wanting([(ZONE, "In", ["a"])]), pool({ZONE: ["b", "c"]}))
     assert not selects(pod(nodeSelector={ZONE: "b", "team": "a"}), pool({ZONE: ["b"]}))
     assert not selects(pod(), pool())
+
+
+def test_a_pool_is_selected_by_any_alternative_of_a_pod() -> None:
+    either = wanting([("team", "In", ["a"])], [("team", "In", ["b"])])
+    assert selects(either, pool(labels={"team": "a"}))
+    assert selects(either, pool(labels={"team": "b"}))
+    assert not selects(either, pool(labels={"team": "c"}))
+    assert selects(wanting([("team", "Exists", [])]), pool(labels={"team": "c"}))
+    assert not selects(wanting([("team", "Exists", [])]), pool())
+    assert selects(wanting([(POOL_LABEL, "Exists", [])]), pool())
+    assert not names_pools(wanting([("team", "In", ["a"])], [(ZONE, "In", ["a"])]))
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "offered"),
+    [("Exists", [], True), ("NotIn", ["b"], True), ("NotIn", ["a"], False), ("DoesNotExist", [], False)],
+)
+def test_a_pool_gives_a_label_that_it_leaves_open_the_value_that_a_pod_wants(operator: str, values: list[str], offered: bool) -> None:
+    requirement = {"key": "team", "operator": operator, "values": values}
+    template = {"metadata": {"labels": {}}, "spec": {"requirements": [requirement]}}
+    open_pool = Resource(type=tokens.NODE_POOL, name="p5", properties=Node({"metadata": {"name": "p5"}, "spec": {"template": template}}))
+    assert selects(pod(nodeSelector={"team": "a"}), open_pool) is offered
 
 
 @pytest.mark.parametrize(

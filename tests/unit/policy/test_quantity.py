@@ -2,7 +2,7 @@
 
 import pytest
 
-from guardrails.quantity import gibibytes, quantity, seconds
+from guardrails.quantity import gibibytes, quantity, seconds, whole
 
 pytestmark = pytest.mark.policy
 
@@ -38,3 +38,8 @@ def test_a_duration_is_seconds(text: str, number: int) -> None:
 @pytest.mark.parametrize("text", ["", "Never", "1d", "1.5h", "30", "s"])
 def test_what_is_no_duration_is_none(text: str) -> None:
     assert seconds(text) is None
+
+
+@pytest.mark.parametrize(("text", "number"), [("8", 8), ("8000m", 8), ("7001m", None), ("8e0", 8), ("-1", -1), ("1.5", None), ("no", None)])
+def test_a_whole_quantity_is_whole_however_it_is_written(text: str, number: int | None) -> None:
+    assert whole(text) == number

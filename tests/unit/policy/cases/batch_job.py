@@ -73,6 +73,13 @@ def neuron(family: str, devices: int, cores: int | None = None, *words: str, pod
     return job({**where, "spec/parallelism": pods, "spec/completions": pods})
 
 
+def neuron_by_affinity(*types: str, cores: int) -> Thing:
+    terms = [{"matchExpressions": [{"key": TYPE, "operator": "In", "values": list(types)}]}]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    limits = {"aws.amazon.com/neuron": 16, CORES: cores}
+    return job({f"{POD}/affinity": affinity, LIMITS: limits, COMMAND: ["python3", "train.py"], **ONE_POD})
+
+
 ONE_POD = {"spec/parallelism": 1, "spec/completions": 1}
 LOCALHOST = [{"name": "MASTER_ADDR", "value": "localhost"}]
 
@@ -162,4 +169,6 @@ CASES = (
     invalid("JOB03", batch(8, 8, 8, gres="h100:8(S:0-1)"), says="8 tasks x 8 processes = 64 per node"),
     valid("JOB04", config_map(train='ScalingConfig(resources_per_worker={"GPU": 0.5})')),
     invalid("JOB04", config_map(train='ScalingConfig(resources_per_worker={"GPU": 2})'), says='with "GPU": 2', edge=True),
+    valid("JOB04", neuron_by_affinity("trn1.32xlarge", "trn2.48xlarge", cores=16)),
+    invalid("JOB04", neuron_by_affinity("trn1.32xlarge", cores=16), says="32: 16 devices x 2 cores on trn1"),
 )

@@ -1,5 +1,6 @@
 """What pods ask for."""
 
+from guardrails import tokens
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import Thing
 from tests.unit.policy.case import invalid, valid
@@ -14,6 +15,24 @@ def shell(line: str, efa: int) -> Thing:
     limits = {"nvidia.com/gpu": 8, "vpc.amazonaws.com/efa": efa}
     command = {f"{b.TASK_CONTAINER}/command": ["sh", "-c", line], "spec/tasks/0/replicas": 1}
     return b.volcano_job({**command, f"{b.TASK_CONTAINER}/resources": {"limits": limits}})
+
+
+ASKED = "vpc.amazonaws.com/efa"
+
+
+def efa_on(count: int, *types: str, replicas: int = 4) -> Thing:
+    """A Volcano job of pods that say by affinity on which types they run."""
+    terms = [{"matchExpressions": [{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": list(types)}]}]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    limits = {"nvidia.com/gpu": 8, **({ASKED: count} if count else {})}
+    pod = {f"{b.TASK_CONTAINER}/resources": {"limits": limits}, "spec/tasks/0/template/spec/affinity": affinity}
+    return b.volcano_job({**pod, "spec/tasks/0/template/spec/nodeSelector": b.DELETE, "spec/tasks/0/replicas": replicas})
+
+
+def serving(kind: str) -> Thing:
+    container = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": 8}}}
+    spec = {"nodeSelector": {"node.kubernetes.io/instance-type": "p5.48xlarge"}, "containers": [container]}
+    return Thing(type=kind, name="serve", properties={"spec": {"replicas": 2, "template": {"spec": spec}}})
 
 
 CASES = (
@@ -57,4 +76,15 @@ CASES = (
         ),
         says="env[0].value is FI_PROVIDER=efa",
     ),
+    valid("EFA06", efa_on(4, "p4d.24xlarge"), edge=True),
+    invalid("EFA06", efa_on(5, "p4d.24xlarge"), says="asking 5 vpc.amazonaws.com/efa; allowed: at most 4", edge=True),
+    valid("EFA06", efa_on(32, "p4d.24xlarge", "p5.48xlarge")),
+    invalid("EFA06", efa_on(33, "p4d.24xlarge", "p5.48xlarge"), says="at most 32 vpc.amazonaws.com/efa on p4d.24xlarge or p5.48xlarge"),
+    valid("EFA06", efa_on(40, "p4d.24xlarge", "x9.unheardof")),
+    invalid("EFA06", efa_on(0, "p4d.24xlarge"), says="asking no vpc.amazonaws.com/efa"),
+    valid("EFA06", efa_on(0, "p4d.24xlarge", "g5.xlarge")),
+    valid("EFA06", shell("export NCCL_NET_PLUGIN=none && torchrun train.py", 0)),
+    valid("EFA06", serving(tokens.DEPLOYMENT)),
+    valid("EFA06", serving(tokens.REPLICA_SET)),
+    invalid("EFA06", serving(tokens.STATEFUL_SET), says="because 2 pods with GPUs train together"),
 )

@@ -45,6 +45,46 @@ def wanting(key: str, *values: str, **requests: str) -> Thing:
     return asking(requests=requests, affinity=affinity)
 
 
+def limited(beside: dict[str, Any], *, pod_level: dict[str, Any] | None = None, **spec: Any) -> Thing:
+    """A pod on a p4d.24xlarge with an init container or sidecar, and with resources of its own."""
+    container, first = {"resources": {"requests": {"cpu": "90"}}}, [{"name": "first", **beside}]
+    return pod(container=container, nodeSelector={TYPE: "p4d.24xlarge"}, initContainers=first, resources=pod_level, **spec)
+
+
+def daemon(cpu: str, **spec: Any) -> Thing:
+    return pod(kind=tokens.DAEMON_SET, name="monitor", container={"resources": {"requests": {"cpu": cpu}}}, **spec)
+
+
+def guest() -> Thing:
+    """A pod in the pool that nearly fills a p4d.24xlarge, with the pool's toleration."""
+    tolerations = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+    return asking(requests={"cpu": "95"}, nodeSelector={"team.example/pool": "gpu"}, tolerations=tolerations)
+
+
+def either(*teams: str, **requests: str) -> Thing:
+    """A pod that goes to one pool or another."""
+    terms = [{"matchExpressions": [{"key": "team.example/pool", "operator": "In", "values": [team]}]} for team in teams]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    return asking(requests=requests, affinity=affinity)
+
+
+def no_huge_of(name: str) -> Thing:
+    return asking({"memory": "1Gi"}, initContainers=[{"name": "i", "resources": {"limits": {HUGE: name, "memory": "1Gi"}}}])
+
+
+def volume(medium: str, **limits: Any) -> Thing:
+    return asking({"memory": "1Gi", **limits}, volumes=[{"name": "huge", "emptyDir": {"medium": medium}}])
+
+
+def slurm(**container: Any) -> Thing:
+    spec = {"controllerRef": {"name": "slurm"}, "slurmd": {"image": "slurmd:25.11.2", **container}}
+    return Thing(type=tokens.NODE_SET, name="gpu", properties={"metadata": {"name": "gpu"}, "spec": spec})
+
+
+SIDECAR = {"restartPolicy": "Always"}
+TOLERATED = {"tolerations": [{"operator": "Exists"}]}
+LINUX = {"nodeSelector": {"kubernetes.io/os": "linux"}}
+SIX = {"resources": {"requests": {"cpu": "6"}}}
 ANY_TYPE = b.node_pool({"spec/template/metadata/labels": {"team.example/pool": "gpu"}, "spec/template/spec/requirements": []}, name="any")
 ZONE = "topology.kubernetes.io/zone"
 
@@ -101,4 +141,60 @@ CASES = (
     invalid(
         "POD06", pool("p4d.24xlarge"), asking(requests={"cpu": "99"}, nodeSelector={"karpenter.sh/nodepool": "p5"}), says="asking 99 cpu"
     ),
+    valid("POD04", asking({GPU: "8000m"}, {GPU: 8}), edge=True),
+    invalid("POD04", asking({GPU: "8500m"}), says="is 8500m; allowed: a whole number", edge=True),
+    invalid("POD04", slurm(resources={"limits": {GPU: 4}, "requests": {GPU: 8}}), says='slurmd.resources.requests["nvidia.com/gpu"] is 8'),
+    invalid("POD05", no_huge_of("3Mi"), says="initContainers[0].resources.limits.hugepages-2Mi is 3Mi; allowed: a multiple"),
+    valid("POD05", no_huge_of("4Mi"), edge=True),
+    invalid(
+        "POD05", asking({"memory": "1Gi"}, resources={"limits": {HUGE: "3Mi", "memory": "1Gi"}}), says="spec.resources.limits.hugepages"
+    ),
+    invalid("POD05", asking({EFA: 4}, resources={"limits": {HUGE: "11Gi", "memory": "64Gi"}}), says="asking 11264Mi of hugepages-2Mi"),
+    invalid("POD05", volume("HugePages-1Gi", **{HUGE: "2Mi"}), says="medium is HugePages-1Gi; allowed: hugepages-1Gi among"),
+    valid("POD05", volume("HugePages-1Gi", **{HUGE: "2Mi", "hugepages-1Gi": "1Gi"})),
+    invalid("POD05", volume("HugePages", **{HUGE: "2Mi", "hugepages-1Gi": "1Gi"}), says="HugePages-1Gi or HugePages-2Mi"),
+    valid(
+        "POD05",
+        asking(
+            {"memory": "1Gi"},
+            initContainers=[{"name": "i", "resources": {"limits": {HUGE: "2Mi", "memory": "1Gi"}}}],
+            volumes=[{"name": "huge", "emptyDir": {"medium": "HugePages"}}],
+        ),
+    ),
+    valid(
+        "POD05",
+        asking(
+            {"memory": "1Gi"},
+            resources={"limits": {HUGE: "2Mi", "memory": "1Gi"}},
+            volumes=[{"name": "huge", "emptyDir": {"medium": "HugePages-2Mi"}}],
+        ),
+    ),
+    valid("POD06", asking({GPU: 8}, nodeSelector={TYPE: "p5.48xlarge"}), edge=True),
+    invalid("POD06", asking({GPU: 9}, nodeSelector={TYPE: "p5.48xlarge"}), says="asking 9 nvidia.com/gpu; allowed: at most 8", edge=True),
+    invalid("POD06", asking({GPU: 1}, nodeSelector={TYPE: "m7i.2xlarge"}), says="at most 0 nvidia.com/gpu, what m7i.2xlarge has"),
+    invalid("POD06", asking({GPU: 1}, nodeSelector={TYPE: "trn1.32xlarge"}), says="at most 0 nvidia.com/gpu"),
+    invalid("POD06", asking({"aws.amazon.com/neuron": 17}, nodeSelector={TYPE: "trn1.32xlarge"}), says="at most 16 aws.amazon.com/neuron,"),
+    invalid("POD06", asking({"aws.amazon.com/neuroncore": 33}, nodeSelector={TYPE: "trn1.32xlarge"}), says="at most 32 aws.amazon.com"),
+    valid("POD06", asking({"aws.amazon.com/neuroncore": 32}, nodeSelector={TYPE: "trn1.32xlarge"}), edge=True),
+    invalid("POD06", pool("p4d.24xlarge"), asking({GPU: 16}, nodeSelector={"team.example/pool": "gpu"}), says="at most 8 nvidia.com/gpu"),
+    valid("POD06", wanting(TYPE, "p4d.24xlarge", "x9.unheardof", cpu="180")),
+    valid("POD06", limited(SIX)),
+    invalid("POD06", limited({**SIX, **SIDECAR}), says="asking 96 cpu"),
+    valid("POD06", limited({"resources": {"requests": {"cpu": "5690m"}}, **SIDECAR}), edge=True),
+    invalid("POD06", limited({"resources": {"requests": {"cpu": "5691m"}}, **SIDECAR}), says="asking 95.69 cpu", edge=True),
+    invalid("POD06", limited(SIX, pod_level={"requests": {"cpu": "100"}}), says="asking 100 cpu"),
+    invalid("POD06", limited(SIX, overhead={"cpu": "8"}), says="asking 98 cpu"),
+    valid("POD06", limited(SIX, pod_level={"limits": {"cpu": "100"}})),
+    invalid("POD06", asking(nodeSelector={TYPE: "p4d.24xlarge"}, resources={"limits": {"cpu": "100"}}), says="asking 100 cpu"),
+    invalid("POD06", pool("p4d.24xlarge"), guest(), daemon("1", **TOLERATED), says="at most 94.69 cpu"),
+    invalid("POD06", pool("p4d.24xlarge"), guest(), daemon("1", **TOLERATED, **LINUX), says="at most 94.69 cpu"),
+    valid("POD06", pool("p4d.24xlarge"), guest(), daemon("1")),
+    valid("POD06", pool("p4d.24xlarge"), guest(), daemon("1", nodeSelector={TYPE: "m7i.2xlarge"}, **TOLERATED)),
+    invalid(
+        "POD06", pool("p4d.24xlarge"), guest(), daemon("1", nodeSelector={TYPE: "p4d.24xlarge"}, **TOLERATED), says="at most 94.69 cpu"
+    ),
+    valid("POD06", pool("p4d.24xlarge"), guest(), daemon("1", nodeSelector={"monitored": "yes"}, **TOLERATED)),
+    valid("POD06", on("p4d.24xlarge", cpu="95"), daemon("1", nodeSelector={TYPE: "m7i.2xlarge"})),
+    invalid("POD06", pool("p4d.24xlarge"), either("gpu", "gpu", cpu="180"), says="what p4d.24xlarge leaves"),
+    valid("POD06", pool("p4d.24xlarge"), either("gpu", "other", cpu="90")),
 )

@@ -58,6 +58,27 @@ def indexed(**limits: Any) -> Thing:
     return Thing(type=tokens.JOB, name="sweep", properties={"spec": {"template": {"spec": {"containers": [container]}}}})
 
 
+FULL = {"cpu": "8", "memory": "64Gi"}
+
+
+def beside(init: dict[str, Any], **spec: Any) -> Thing:
+    """A Guaranteed container with GPUs, and an init container or sidecar."""
+    return asking({GPU: 8, **FULL}, initContainers=[{"name": "other", "image": "other:1.4.2", **init}], **spec)
+
+
+def node_set(metadata: dict[str, Any] | None = None, **spec: Any) -> Thing:
+    slurmd = {"image": "slurmd:25.11.2", "resources": {"limits": {GPU: 8}}}
+    body = {"slurmd": slurmd, "template": {"spec": {"terminationGracePeriodSeconds": 300}}, **spec}
+    return Thing(type=tokens.NODE_SET, name="gpu", properties={"metadata": {"name": "gpu", **(metadata or {})}, "spec": body})
+
+
+def job_set(template: dict[str, Any]) -> Thing:
+    pods = {"metadata": template, "spec": {"containers": [{"name": "main", "resources": {"limits": {GPU: 8}}}]}}
+    group = {"name": "ranks", "template": {"spec": {"parallelism": 2, "template": pods}}}
+    return Thing(type=tokens.JOB_SET, name="pretrain", properties={"metadata": {"name": "pretrain"}, "spec": {"replicatedJobs": [group]}})
+
+
+UNGUARDED: dict[str, Any] = {"workloadDisruptionProtection": False}
 LOADERS = ("torchrun", "train.py", "--num-workers")
 PODS, SHM = "workerGroupSpecs/0/template/spec", [{"name": "shm", "mountPath": "/dev/shm"}]
 
@@ -124,4 +145,23 @@ CASES = (
     valid("POD07", asking(volumes=LARGE, containers=[LIMITED, {"name": "logs"}])),
     invalid("POD07", asking(volumes=LARGE, containers=[LIMITED, {"name": "logs", **LIMITED}]), says="sizeLimit is 2Ti"),
     invalid("POD08", asking({GPU: 1, "cpu": "4"}), says="limits.memory is unset", edge=True),
+    invalid("POD07", shm(limits={GPU: 8, "memory": "1e40"}, sizeLimit="2e40"), says="sizeLimit is 2e40; allowed: less than"),
+    valid("POD07", shm(limits={GPU: 8, "memory": "2e40"}, sizeLimit="1e40")),
+    invalid(
+        "POD07",
+        pod(container=LIMITED, volumes=[MEMORY], resources={"limits": {"memory": "4Gi"}}),
+        says="sizeLimit is 8Gi; allowed: less than 4Gi, the pod's memory limit",
+    ),
+    invalid("POD08", beside({"restartPolicy": "Always"}), says="initContainers[0].resources.limits.cpu is unset"),
+    invalid("POD08", beside({}), says="initContainers[0].resources.limits.memory is unset"),
+    valid("POD08", beside({"resources": {"limits": FULL}})),
+    valid("POD08", beside({}, resources={"limits": FULL, "requests": FULL})),
+    invalid("POD08", beside({}, resources={"limits": {"cpu": "8"}}), says="spec.resources.limits.memory is unset"),
+    valid("POD08", asking({NEURON: 16, **FULL})),
+    invalid("POD08", asking({NEURON: 16}), says="limits.cpu is unset"),
+    valid("POD09", node_set()),
+    valid("POD09", node_set({"annotations": KEPT["annotations"]}, **UNGUARDED)),
+    invalid("POD09", node_set(**UNGUARDED), says='annotations["karpenter.sh/do-not-disrupt"] is unset'),
+    invalid("POD09", node_set(template={}), says="terminationGracePeriodSeconds is 30 (the default)"),
+    invalid("POD09", job_set({}), says="replicatedJobs[0].template.spec.template.metadata.annotations"),
 )

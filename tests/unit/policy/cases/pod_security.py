@@ -24,6 +24,37 @@ def config_map(**data: str) -> Thing:
     return Thing(type=tokens.CONFIG_MAP, name="settings", properties={"metadata": {"name": "settings"}, "data": data})
 
 
+def held(kind: str, place: str) -> Thing:
+    """A privileged container at a place of a resource's spec."""
+    spec = b.changed({}, {f"{place}/securityContext": {"privileged": True}})
+    return Thing(type=kind, name="held", properties={"metadata": {"name": "held"}, "spec": spec})
+
+
+def listed(kind: str, place: str) -> Thing:
+    """The same in a pod spec at a place of a resource's spec."""
+    container = {"name": "main", "securityContext": {"privileged": True}}
+    return Thing(
+        type=kind, name="held", properties={"metadata": {"name": "held"}, "spec": b.changed({}, {f"{place}/containers": [container]})}
+    )
+
+
+def in_list(kind: str, key: str, place: str) -> Thing:
+    container = {"name": "main", "securityContext": {"privileged": True}}
+    member = b.changed({}, {f"{place}/containers": [container]})
+    return Thing(type=kind, name="held", properties={"metadata": {"name": "held"}, "spec": {key: [member]}})
+
+
+SCALED = Thing(
+    type=tokens.RAY_CLUSTER,
+    name="held",
+    properties={"spec": {"enableInTreeAutoscaling": True, "autoscalerOptions": {"securityContext": {"privileged": True}}}},
+)
+UNSCALED = Thing(
+    type=tokens.RAY_CLUSTER,
+    name="held",
+    properties={"spec": {"enableInTreeAutoscaling": False, "autoscalerOptions": {"securityContext": {"privileged": True}}}},
+)
+
 KEY = "AKIA" + "ABCDEFGHIJ234567"
 HUB = "hf_" + "a1B2c3D4e5" * 4
 PEM = "-----BEGIN " + "RSA PRIVATE KEY-----\nMIIE"
@@ -64,4 +95,22 @@ CASES = (
         "POD02", b.mpi_job({f"{b.WORKER_CONTAINER}/env": [{"name": "AWS_SECRET_ACCESS_KEY", "value": "abc"}]}), says="AWS_SECRET_ACCESS_KEY"
     ),
     invalid("POD02", variable("MODEL_ID", value="hf_" + "a" * 30), says="a Hugging Face token", edge=True),
+    invalid("POD01", listed(tokens.REPLICA_SET, "template/spec"), says="spec.template.spec.containers[0].securityContext"),
+    invalid("POD01", listed(tokens.REPLICATION_CONTROLLER, "template/spec"), says="spec.template.spec.containers[0]"),
+    invalid("POD01", listed(tokens.RAY_SERVICE, "rayClusterConfig/headGroupSpec/template/spec"), says="rayClusterConfig.headGroupSpec"),
+    invalid("POD01", listed(tokens.RAY_JOB, "submitterPodTemplate/spec"), says="spec.submitterPodTemplate.spec.containers[0]"),
+    invalid(
+        "POD01", listed(tokens.LEADER_WORKER_SET, "leaderWorkerTemplate/leaderTemplate/spec"), says="leaderTemplate.spec.containers[0]"
+    ),
+    invalid(
+        "POD01", listed(tokens.LEADER_WORKER_SET, "leaderWorkerTemplate/workerTemplate/spec"), says="workerTemplate.spec.containers[0]"
+    ),
+    invalid("POD01", in_list(tokens.JOB_SET, "replicatedJobs", "template/spec/template/spec"), says="replicatedJobs[0].template.spec"),
+    invalid("POD01", held(tokens.NODE_SET, "logfile"), says="spec.logfile.securityContext.privileged is true"),
+    invalid("POD01", held(tokens.LOGIN_SET, "login"), says="spec.login.securityContext.privileged is true"),
+    invalid("POD01", held(tokens.LOGIN_SET, "initconf"), says="spec.initconf.securityContext"),
+    invalid("POD01", held(tokens.SLURM_CONTROLLER, "slurmctld"), says="spec.slurmctld.securityContext"),
+    invalid("POD01", SCALED, says="spec.autoscalerOptions.securityContext.privileged is true", edge=True),
+    valid("POD01", UNSCALED, edge=True),
+    valid("POD01", held(tokens.NODE_SET, "slurmd")),
 )
