@@ -8,7 +8,7 @@ from typing import Any
 from guardrails import addon, clock, node_group
 from guardrails.chart import version
 from guardrails.facts import load
-from guardrails.firewall import ANYWHERE
+from guardrails.firewall import anywhere
 from guardrails.links import demand, targets
 from guardrails.lustre import flag
 from guardrails.node import Node
@@ -104,7 +104,7 @@ def _endpoint(resource: Resource, report: Report) -> None:
             found = "unset (EKS takes 0.0.0.0/0)"
             report.refuse(resource, ranges, allowed="the ranges of those who administer, or endpointPublicAccess false", found=found)
         for block in ranges.elements():
-            if block.text() in ANYWHERE:
+            if anywhere(block.text()):
                 report.refuse(resource, block, allowed="the ranges of those who administer, or endpointPublicAccess false")
 
 

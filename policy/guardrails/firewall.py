@@ -1,20 +1,20 @@
 """What a security group lets through, whether written in the group itself or as rules of their own."""
 
+import ipaddress
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from guardrails.links import decided
 from guardrails.node import Node, Undecided
 from guardrails.program import Program
 from guardrails.rule import Resource
-from guardrails.tokens import EGRESS_RULE, INGRESS_RULE, SECURITY_GROUP, SECURITY_GROUP_RULE
+from guardrails.tokens import DEFAULT_SECURITY_GROUP, EGRESS_RULE, INGRESS_RULE, SECURITY_GROUP, SECURITY_GROUP_RULE
 
 GROUP_TYPES = frozenset({SECURITY_GROUP, SECURITY_GROUP_RULE, INGRESS_RULE, EGRESS_RULE})
 """What a rule over openings looks at."""
 
 _ALL_PROTOCOLS = frozenset({"-1", "all"})
 _TCP = frozenset({"tcp", "6"})
-ANYWHERE = frozenset({"0.0.0.0/0", "::/0"})
 _LAST_PORT = 65535
 
 
@@ -69,6 +69,26 @@ def openings(program: Program, group: Resource, direction: str) -> list[Opening 
     return found + _attempt(lambda: [_inline(group, place) for place in group.at(direction).elements()])
 
 
+def anywhere(block: str) -> bool:
+    """Whether an address range, however it is spelled, holds every address there is."""
+    try:
+        return ipaddress.ip_network(block.strip(), strict=False).prefixlen == 0
+    except ValueError:
+        return False
+
+
+def written(program: Program, direction: str) -> list[Opening | Undecided]:
+    """Every rule of the direction that the program writes, whosever group it is for, and what is unknown of them."""
+    found: list[Opening | Undecided] = []
+    for rule in program.of(INGRESS_RULE if direction == "ingress" else EGRESS_RULE):
+        found += _attempt(lambda rule=rule: [_of_anybody(rule)])
+    for rule in program.of(SECURITY_GROUP_RULE):
+        found += _attempt(lambda rule=rule: [_older_of_anybody(rule)] if rule.at("type").text() == direction else [])
+    for group in program.of(SECURITY_GROUP, DEFAULT_SECURITY_GROUP):
+        found += _attempt(lambda group=group: [_inline(group, place) for place in group.at(direction).elements()])
+    return found
+
+
 def is_open(program: Program, group: Resource, direction: str, first: int, last: int, peer: str) -> bool:
     """Whether the group opens the TCP ports to `peer`: `itself`, `others`, or `any` of the two. Raises `Undecided`."""
     return decided([_judged(opening, first, last, peer) for opening in openings(program, group, direction)])
@@ -113,17 +133,27 @@ def _judged(opening: Opening | Undecided, first: int, last: int, peer: str) -> b
 def _of_its_own(program: Program, rule: Resource, group: Resource) -> list[Opening]:
     if not program.refers(rule, "securityGroupId", group):
         return []
-    return [_separate(program, rule, group, "ipProtocol", "referencedSecurityGroupId", ("cidrIpv4", "cidrIpv6", "prefixListId"))]
+    itself = program.refers(rule, "referencedSecurityGroupId", group)
+    return [replace(_of_anybody(rule), itself=True, others=False)] if itself else [_of_anybody(rule)]
 
 
 def _older(program: Program, rule: Resource, group: Resource, direction: str) -> list[Opening]:
     if not program.refers(rule, "securityGroupId", group) or rule.at("type").text() != direction:
         return []
-    return [_separate(program, rule, group, "protocol", "sourceSecurityGroupId", ("cidrBlocks", "ipv6CidrBlocks", "prefixListIds"))]
+    itself = program.refers(rule, "sourceSecurityGroupId", group)
+    return [replace(_older_of_anybody(rule), itself=True, others=False)] if itself else [_older_of_anybody(rule)]
 
 
-def _separate(program: Program, rule: Resource, group: Resource, protocol: str, peer: str, ranges: tuple[str, ...]) -> Opening:
-    itself = rule.at("self").value is True or program.refers(rule, peer, group)
+def _of_anybody(rule: Resource) -> Opening:
+    return _separate(rule, "ipProtocol", "referencedSecurityGroupId", ("cidrIpv4", "cidrIpv6", "prefixListId"))
+
+
+def _older_of_anybody(rule: Resource) -> Opening:
+    return _separate(rule, "protocol", "sourceSecurityGroupId", ("cidrBlocks", "ipv6CidrBlocks", "prefixListIds"))
+
+
+def _separate(rule: Resource, protocol: str, peer: str, ranges: tuple[str, ...]) -> Opening:
+    itself = rule.at("self").value is True
     cidrs = tuple(member for key in ranges for member in _members(rule.at(key)))
     others = rule.at(peer).present and not itself
     return Opening(rule, rule.at(protocol), rule.at("fromPort"), rule.at("toPort"), itself, others, cidrs)

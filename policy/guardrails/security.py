@@ -1,13 +1,15 @@
 """Security of the platform: node credentials, disks, IAM documents, buckets, and ports that run anybody's code."""
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
-from guardrails.document import DocumentError, read_json
+from guardrails import iam
 from guardrails.facts import load
-from guardrails.firewall import ANYWHERE, GROUP_TYPES, Opening, openings
+from guardrails.firewall import GROUP_TYPES, Opening, anywhere, written
 from guardrails.fsx_link import CHECKPOINT
+from guardrails.links import decided
 from guardrails.lustre import flag
 from guardrails.node import Node, Undecided
 from guardrails.program import Program
@@ -18,25 +20,25 @@ from guardrails.tokens import (
     BUCKET_LIFECYCLE,
     BUCKET_POLICY,
     BUCKET_VERSIONING,
-    IAM_ATTACHMENT,
-    IAM_POLICY,
-    IAM_ROLE,
-    IAM_ROLE_POLICY,
+    DEFAULT_SECURITY_GROUP,
     INGRESS,
     LAUNCH_TEMPLATE,
     NODE_CLASS,
+    NODE_GROUP,
     PUBLIC_ACCESS_BLOCK,
-    SECURITY_GROUP,
     SERVICE,
     VOLUME,
 )
 
 _BLOCKS = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
-_ADMINISTRATOR = "AdministratorAccess"
-_FEDERATED = "sts:AssumeRoleWithWebIdentity"
 _APPS = re.compile(r"(?<![a-z])(ray|hub|jupyter|jupyterhub|proxy-public|slurm|login|argo|argocd)(?![a-z])", re.IGNORECASE)
 _SCHEME = "service.beta.kubernetes.io/aws-load-balancer-scheme"
 _INTERNAL = "service.beta.kubernetes.io/aws-load-balancer-internal"
+_TYPE = "service.beta.kubernetes.io/aws-load-balancer-type"
+_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
+_CLASSES = frozenset({"service.k8s.aws/nlb", "eks.amazonaws.com/nlb"})
+_TYPES = frozenset({"external", "nlb-ip"})
+"""What hands a service to the AWS Load Balancer Controller, which EKS Auto Mode has built in."""
 _INGRESS_SCHEME = "alb.ingress.kubernetes.io/scheme"
 
 
@@ -79,95 +81,54 @@ def _disk(resource: Resource, ebs: Node, keys: tuple[str, str], report: Report) 
 def _gp3(resource: Resource, ebs: Node, size: Node, report: Report) -> None:
     facts = load("security")["gp3"]
     for key in ("iops", "throughput"):
-        place, (least, most) = ebs.at(key), facts[key]
-        number = place.integer()
-        if place.present and (number is None or not least <= number <= most):
-            report.refuse(resource, place, allowed=f"{least} to {most} on gp3")
-    # A class writes 200Gi, the others write GiB.
-    gib = gibibytes(size.text()) if isinstance(size.raw, str) and not size.text().isdigit() else size.integer()
-    if gib is not None and gib > facts["gibibytes"]:
-        report.refuse(resource, size, allowed=f"at most {facts['gibibytes']} GiB on gp3")
-
-
-def _documents(resource: Resource, report: Report) -> None:
-    if resource.type == IAM_ATTACHMENT:
-        place = resource.at("policyArn")
-        if place.text().rpartition("/")[2] == _ADMINISTRATOR:
-            report.refuse(resource, place, allowed="a policy of what it needs")
-        return
-    if resource.type == IAM_ROLE:
         with report.part():
-            _trust(resource, resource.at("assumeRolePolicy"), report)
-        for arn in resource.at("managedPolicyArns").elements():
-            with report.part():
-                if arn.text().rpartition("/")[2] == _ADMINISTRATOR:
-                    report.refuse(resource, arn, allowed="a policy of what it needs")
-        for inline in resource.at("inlinePolicies").elements():
-            with report.part():
-                _rights(resource, inline.at("policy"), report)
+            place, (least, most) = ebs.at(key), facts[key]
+            number = place.integer()
+            if place.present and (number is None or not least <= number <= most):
+                report.refuse(resource, place, allowed=f"{least} to {most} on gp3")
+    for check in (_gp3_size, _gp3_throughput, _gp3_iops):
+        with report.part():
+            check(resource, ebs, size, report)
+
+
+def _gp3_size(resource: Resource, _ebs: Node, size: Node, report: Report) -> None:
+    most, gib = load("security")["gp3"]["gibibytes"], _gib(size)
+    if gib is not None and gib > most:
+        report.refuse(resource, size, allowed=f"at most {most} GiB on gp3")
+
+
+def _gp3_throughput(resource: Resource, ebs: Node, _size: Node, report: Report) -> None:
+    facts = load("security")["gp3"]
+    (least, most), given, moved = facts["iops"], _iops(ebs), ebs.at("throughput").integer()
+    if moved is None or moved > facts["throughput"][1] or not least <= given <= most:
+        return  # That has been told.
+    if moved > given * facts["throughputPerIops"]:
+        needed = math.ceil(moved / facts["throughputPerIops"])
+        allowed = f"at most {int(given * facts['throughputPerIops'])} with {given} IOPS; this takes {needed} IOPS"
+        report.refuse(resource, ebs.at("throughput"), allowed=allowed)
+
+
+def _gp3_iops(resource: Resource, ebs: Node, size: Node, report: Report) -> None:
+    facts = load("security")["gp3"]
+    (least, most), given = facts["iops"], _iops(ebs)
+    # Every gp3 has the least, however small it is.
+    if not least < given <= most:
         return
-    _rights(resource, resource.at("policy"), report)
+    gib = _gib(size)
+    if gib is not None and given > gib * facts["iopsPerGibibyte"]:
+        per = facts["iopsPerGibibyte"]
+        report.refuse(resource, ebs.at("iops"), allowed=f"at most {max(least, int(gib * per))} on {gib:g} GiB: {per} for each GiB")
 
 
-def _statements(place: Node) -> Iterator[dict[str, Any]]:
-    """The statements of a document in text; nothing where it can't be read."""
-    if not place.text():
-        return
-    try:
-        document = read_json(place.text())
-    except DocumentError:
-        return
-    statements = document.get("Statement") if isinstance(document, dict) else None
-    for statement in statements if isinstance(statements, list) else [statements]:
-        if isinstance(statement, dict):
-            yield statement
+def _iops(ebs: Node) -> int:
+    """The IOPS that a gp3 gets; 0 where it says something else than a number."""
+    place = ebs.at("iops")
+    return (place.integer() or 0) if place.present else load("security")["gp3"]["iops"][0]
 
 
-def _listed(statement: dict[str, Any], key: str) -> list[str]:
-    value = statement.get(key)
-    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
-
-
-def _rights(resource: Resource, place: Node, report: Report) -> None:
-    for statement in _statements(place):
-        if statement.get("Effect") != "Allow" or "*" not in _listed(statement, "Resource"):
-            continue
-        for action in _listed(statement, "Action"):
-            if action == "*" or action.endswith(":*"):
-                report.refuse(resource, place, allowed="named actions, or named resources", found=f"{action} on *")
-            elif action.lower() == "iam:passrole":
-                report.refuse(resource, place, allowed="the ARN of the role that is passed", found=f"{action} on *")
-        if "NotAction" in statement:
-            report.refuse(resource, place, allowed="named actions", found="NotAction on *")
-
-
-def _trust(resource: Resource, place: Node, report: Report) -> None:
-    for statement in _statements(place):
-        principal = statement.get("Principal")
-        if statement.get("Effect") != "Allow":
-            continue
-        if principal == "*" or (isinstance(principal, dict) and "*" in _listed(principal, "AWS")):
-            report.refuse(resource, place, allowed="a named principal", found="a trust of everybody")
-        if _FEDERATED in _listed(statement, "Action") and isinstance(principal, dict) and "Federated" in principal:
-            _subject(resource, place, statement, report)
-
-
-def _subject(resource: Resource, place: Node, statement: dict[str, Any], report: Report) -> None:
-    conditions = statement.get("Condition")
-    pairs = [
-        (key, value)
-        for operator in (conditions.values() if isinstance(conditions, dict) else ())
-        if isinstance(operator, dict)
-        for key, value in operator.items()
-    ]
-    for ending in (":sub", ":aud"):
-        if not any(key.endswith(ending) for key, _ in pairs):
-            report.refuse(resource, place, allowed=f"a condition on {ending}", found=f"a trust of an OIDC provider without {ending}")
-    for key, value in pairs:
-        subjects = value if isinstance(value, list) else [value]
-        if key.endswith(":sub") and any(isinstance(each, str) and "*" in each for each in subjects):
-            shown = ", ".join(str(each) for each in subjects)
-            report.refuse(resource, place, allowed="one namespace and service account", found=f"a trust of {shown}")
+def _gib(size: Node) -> float | None:
+    """A class writes 200Gi, the others write GiB."""
+    return gibibytes(size.text()) if isinstance(size.raw, str) and not size.text().isdigit() else size.integer()
 
 
 def _buckets(program: Program, report: Report) -> None:
@@ -207,10 +168,38 @@ def _public(program: Program, bucket: Resource, report: Report) -> None:
 
 
 def _plain(program: Program, bucket: Resource, report: Report) -> None:
-    if any("aws:SecureTransport" in policy.at("policy").text() for policy in _policies(program, bucket)):
+    if decided([_attempt(policy) for policy in _policies(program, bucket)]):
         return
     place = Node(None, "policy")
     report.refuse(bucket, place, allowed="a policy that denies what comes without TLS (aws:SecureTransport)", found="without one")
+
+
+def _attempt(policy: Resource) -> bool | Undecided:
+    try:
+        return any(_denies_plain(statement) for statement in iam.statements(policy.at("policy")))
+    except Undecided as error:
+        return error
+
+
+def _denies_plain(statement: Node) -> bool:
+    """Whether the statement denies everybody everything that comes without TLS; what services of AWS do by themselves aside."""
+    if statement.at("Effect").text() != "Deny" or not iam.of_everybody(statement):
+        return False
+    held = {key: (operator, values) for operator, key, values in iam.conditions(statement)}
+    operator, values = held.get("aws:securetransport", ("", []))
+    return (
+        operator in ("bool", "boolifexists")
+        and [value.lower() for value in values] == ["false"]
+        and held.keys() <= {"aws:securetransport", "aws:principalisawsservice", "aws:viaawsservice"}
+        and any(iam.covers(action) and iam.matches(action, "s3:GetObject") for action in iam.texts(statement.at("Action")))
+        and _all_objects(iam.texts(statement.at("Resource")))
+    )
+
+
+def _all_objects(resources: Sequence[str]) -> bool:
+    """Whether ARNs are of all objects of a bucket: `arn:aws:s3:::store/*`, also where the bucket's own says how far its name goes."""
+    starts = [resource.rstrip("*").removesuffix("/") for resource in resources if resource.endswith("*")]
+    return any("/" not in start or start in resources for start in starts)
 
 
 def _policies(program: Program, bucket: Resource) -> list[Resource]:
@@ -240,22 +229,19 @@ def _uploads(program: Program, bucket: Resource, report: Report) -> None:
 
 
 def _exposed(program: Program, report: Report) -> None:
-    for group in program.of(SECURITY_GROUP):
-        for opening in openings(program, group, "ingress"):
+    for opening in written(program, "ingress"):
+        with report.part():
+            if isinstance(opening, Undecided):
+                raise opening
+            _opening(opening, report)
+    for types, check in (((SERVICE,), _balancer), ((INGRESS,), _ingress), ((NODE_GROUP,), _remote_access)):
+        for resource in program.of(*types):
             with report.part():
-                if isinstance(opening, Undecided):
-                    raise opening
-                _opening(opening, report)
-    for service in program.of(SERVICE):
-        with report.part():
-            _balancer(service, report)
-    for ingress in program.of(INGRESS):
-        with report.part():
-            _ingress(ingress, report)
+                check(resource, report)
 
 
 def _opening(opening: Opening, report: Report) -> None:
-    public = [cidr for cidr in opening.cidrs if cidr.text() in ANYWHERE]
+    public = [cidr for cidr in opening.cidrs if anywhere(cidr.text())]
     if not public:
         return
     ports = load("security")["guardedPorts"]
@@ -265,11 +251,17 @@ def _opening(opening: Opening, report: Report) -> None:
         report.refuse(opening.resource, public[0], allowed="named ranges or groups", found=f"{public[0].text()} to {shown}")
 
 
+def _remote_access(group: Resource, report: Report) -> None:
+    access = group.at("remoteAccess")
+    key = access.at("ec2SshKey")
+    if key.text() and access.at("sourceSecurityGroupIds").value in (None, []):
+        found = "unset (EKS opens SSH, or RDP, to 0.0.0.0/0)"
+        report.refuse(group, access.at("sourceSecurityGroupIds"), allowed="the groups that may, beside an ec2SshKey", found=found)
+
+
 def _balancer(service: Resource, report: Report) -> None:
-    if service.at("spec", "type").text() not in ("LoadBalancer", "NodePort"):
-        return
-    notes = service.at("metadata", "annotations")
-    if notes.at(_SCHEME).text() == "internal" or notes.at(_INTERNAL).text() == "true":
+    kind = service.at("spec", "type").text()
+    if kind not in ("LoadBalancer", "NodePort") or _is_internal(service) or (kind == "LoadBalancer" and _is_for_ranges(service)):
         return
     guarded = load("security")["guardedPorts"]
     ports = [port.at(key) for port in service.at("spec", "ports").elements() for key in ("port", "targetPort")]
@@ -278,7 +270,26 @@ def _balancer(service: Resource, report: Report) -> None:
     reason = what or (named[0] if named else None)
     if reason:
         place = service.at("spec", "type")
-        report.refuse(service, place, allowed=f"ClusterIP, or {_SCHEME}: internal, because it serves {reason}")
+        report.refuse(service, place, allowed=f"ClusterIP, or {_SCHEME}: internal, or loadBalancerSourceRanges, because it serves {reason}")
+
+
+def _is_internal(service: Resource) -> bool:
+    """Whether no load balancer of the service faces the internet."""
+    notes = service.at("metadata", "annotations")
+    scheme, internal = notes.at(_SCHEME), notes.at(_INTERNAL)
+    if scheme.text() == "internal" or internal.text() == "true":
+        return True
+    # The AWS Load Balancer Controller makes internal ones where nothing is said.
+    said = scheme.present or internal.present or service.at("spec", "type").text() != "LoadBalancer"
+    return not said and (service.at("spec", "loadBalancerClass").text() in _CLASSES or notes.at(_TYPE).text() in _TYPES)
+
+
+def _is_for_ranges(service: Resource) -> bool:
+    """Whether the load balancer answers named ranges alone."""
+    ranges = [each.text() for each in service.at("spec", "loadBalancerSourceRanges").elements()]
+    note = service.at("metadata", "annotations", _RANGES).text()
+    ranges = ranges or [each.strip() for each in note.split(",") if each.strip()]
+    return bool(ranges) and not any(anywhere(each) for each in ranges)
 
 
 def _ingress(ingress: Resource, report: Report) -> None:
@@ -293,18 +304,13 @@ def _ingress(ingress: Resource, report: Report) -> None:
         report.refuse(ingress, scheme, allowed=f"internal, because it serves {found}")
 
 
-def _policy(*actions: str, resource: str = "*") -> tuple[Example, ...]:
-    words = ", ".join(f'"{action}"' for action in actions)
-    text = f'{{"Version": "2012-10-17", "Statement": [{{"Effect": "Allow", "Action": [{words}], "Resource": "{resource}"}}]}}'
-    return (Example(IAM_POLICY, {"policy": text}, name="trainer"),)
-
-
 def _service(kind: str) -> tuple[Example, ...]:
     return (Example(SERVICE, {"metadata": {"name": "head"}, "spec": {"type": kind, "ports": [{"port": 8265}]}}, name="head"),)
 
 
 def _store(**bucket: Any) -> tuple[Example, ...]:
-    deny = '{"Statement": [{"Effect": "Deny", "Condition": {"Bool": {"aws:SecureTransport": "false"}}}]}'
+    plain = '"Condition": {"Bool": {"aws:SecureTransport": "false"}}'
+    deny = f'{{"Statement": [{{"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": "arn:aws:s3:::store/*", {plain}}}]}}'
     to_store = {"bucket": ["store"]}
     return (
         Example(BUCKET, bucket, name="store"),
@@ -339,23 +345,12 @@ RULES = (
         types=frozenset({LAUNCH_TEMPLATE, NODE_CLASS, VOLUME}),
         check=_disks,
         why="data and caches lie in the clear on shared disks; outside its limits EC2 refuses the launch.",
-        fix="set encrypted to true; gp3 takes 3000 to 80000 IOPS, 125 to 2000 MiB/s and up to 65536 GiB.",
-        source="botocore 1.44.8 ec2 model; Checkov CKV_AWS_3",
+        fix="set encrypted to true; gp3 takes 3000 to 80000 IOPS (500 for each GiB), 125 to 2000 MiB/s (1 for 4 IOPS), 65536 GiB.",
+        source="botocore 1.44.8 ec2 model; EBS user guide: General Purpose SSD volumes; Checkov CKV_AWS_3",
         valid=(Example(VOLUME, {"type": "gp3", "encrypted": True, "iops": 10000, "size": 500}, name="data"),),
         invalid=(Example(VOLUME, {"type": "gp3", "encrypted": False, "size": 500}, name="data"),),
     ),
-    Rule(
-        id="SEC03",
-        name="policy-disallow-everything",
-        title="IAM documents name actions, resources, and who may take a role",
-        types=frozenset({IAM_POLICY, IAM_ROLE_POLICY, IAM_ROLE, IAM_ATTACHMENT}),
-        check=_documents,
-        why="one leaked token of one pod is then the whole account.",
-        fix="list the actions on the ARNs they are needed on; let a trust name audience, namespace and service account.",
-        source="Checkov CKV_AWS_62 and CKV_AWS_63; CIS EKS 5.1",
-        valid=_policy("s3:GetObject", resource="arn:aws:s3:::bucket/data/*"),
-        invalid=_policy("s3:*"),
-    ),
+    *iam.RULES,
     StackRule(
         id="SEC04",
         name="bucket-require-closed-and-kept",
@@ -372,11 +367,12 @@ RULES = (
         id="SEC05",
         name="port-disallow-public-control",
         title="Ports that run code or move files are not open to the internet",
-        types=GROUP_TYPES | {SERVICE, INGRESS},
+        types=GROUP_TYPES | {DEFAULT_SECURITY_GROUP, NODE_GROUP, SERVICE, INGRESS},
         check=_exposed,
         why="whoever finds the Ray dashboard, a notebook or a Slurm login runs code on the accelerators, with the pods' credentials.",
         fix="use ClusterIP and port forwarding, an internal load balancer, or named ranges.",
-        source="CIS EKS 5.4; Ray documentation: security; field guide: access",
+        source="CIS EKS 5.4; Ray documentation: security; field guide: access; AWS Load Balancer Controller 2.10: service annotations; "
+        "pulumi-aws 7.51 NodeGroup.remoteAccess",
         valid=_service("ClusterIP"),
         invalid=_service("LoadBalancer"),
     ),

@@ -2,6 +2,7 @@
 
 LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem"
 SECURITY_GROUP = "aws:ec2/securityGroup:SecurityGroup"
+DEFAULT_SECURITY_GROUP = "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup"
 SECURITY_GROUP_RULE = "aws:ec2/securityGroupRule:SecurityGroupRule"
 INGRESS_RULE = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 EGRESS_RULE = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
@@ -30,7 +31,18 @@ PUBLIC_ACCESS_BLOCK = "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock"
 IAM_POLICY = "aws:iam/policy:Policy"
 IAM_ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
 IAM_ROLE = "aws:iam/role:Role"
+IAM_USER_POLICY = "aws:iam/userPolicy:UserPolicy"
+IAM_GROUP_POLICY = "aws:iam/groupPolicy:GroupPolicy"
 IAM_ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
+IAM_ATTACHMENTS = frozenset(
+    {
+        IAM_ATTACHMENT,
+        "aws:iam/policyAttachment:PolicyAttachment",
+        *(f"aws:iam/{each.lower()}PolicyAttachment:{each}PolicyAttachment" for each in ("User", "Group")),
+        *(f"aws:iam/{each.lower()}PolicyAttachmentsExclusive:{each}PolicyAttachmentsExclusive" for each in ("Role", "User", "Group")),
+    }
+)
+"""Whatever attaches managed policies."""
 
 NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
 NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"

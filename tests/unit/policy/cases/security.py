@@ -72,7 +72,9 @@ SIGN_IN = {
 POD_TRUST = {"Effect": "Allow", "Principal": {"Service": "pods.eks.amazonaws.com"}, "Action": ["sts:AssumeRole", "sts:TagSession"]}
 
 BLOCKS = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
-DENY = {"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Condition": {"Bool": {"aws:SecureTransport": "false"}}}
+STORE = "arn:aws:s3:::store"
+PLAIN = {"Bool": {"aws:SecureTransport": "false"}}
+DENY = {"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": [STORE, f"{STORE}/*"], "Condition": PLAIN}
 
 
 def of_bucket(kind: str, name: str, **properties: Any) -> Thing:
@@ -139,7 +141,68 @@ ANYONE = Thing(
     sources={"securityGroupId": ["open"]},
 )
 
-CASES = (
+GITHUB = "token.actions.githubusercontent.com"
+
+
+def github(subject: Any, operator: str = "StringLike") -> Thing:
+    conditions = {"StringEquals": {f"{GITHUB}:aud": "sts.amazonaws.com"}}
+    conditions.setdefault(operator, {})[f"{GITHUB}:sub"] = subject
+    provider = f"arn:aws:iam::123456789012:oidc-provider/{GITHUB}"
+    return role({**federated(conditions), "Principal": {"Federated": provider}})
+
+
+def subject(value: Any, operator: str = "StringLike", **more: Any) -> dict[str, Any]:
+    """A trust of what the condition says of the subject."""
+    conditions: dict[str, Any] = {"StringEquals": dict(AUDIENCE)}
+    conditions.setdefault(operator, {})[f"{ISSUER}:sub"] = value
+    return {**federated(conditions), **more}
+
+
+def everybody(condition: Any = None, principal: Any = None) -> Thing:
+    trust = {"Effect": "Allow", "Principal": principal or {"AWS": "*"}, "Action": "sts:AssumeRole"}
+    return role({**trust, **({"Condition": condition} if condition else {})})
+
+
+def attachment(kind: str, **properties: Any) -> Thing:
+    module = kind[0].lower() + kind[1:]
+    return Thing(type=f"aws:iam/{module}:{kind}", name="attached", properties=properties)
+
+
+def says_tls(**changes: Any) -> Thing:
+    """A bucket's policy whose one statement is changed."""
+    statement = {key: value for key, value in {**DENY, **changes}.items() if value is not None}
+    return of_bucket(tokens.BUCKET_POLICY, "tls", policy=document(statement))
+
+
+def inlet(kind: str, sources: Any = (), **properties: Any) -> Thing:
+    """A rule of its own that opens SSH, to a group of elsewhere."""
+    plain: dict[str, Any] = {"securityGroupId": "sg-0123456789abcdef0", "fromPort": 22, "toPort": 22}
+    plain |= {"ipProtocol": "tcp"} if kind == tokens.INGRESS_RULE else {"protocol": "tcp", "type": "ingress"}
+    where = {"securityGroupId": list(sources)} if sources else {}
+    return Thing(type=kind, name="ssh", properties={**plain, **properties}, sources=where)
+
+
+def default_group(*rules: dict[str, Any]) -> Thing:
+    return Thing(type=tokens.DEFAULT_SECURITY_GROUP, name="default", properties={"ingress": list(rules)})
+
+
+def remote(**access: Any) -> Thing:
+    return Thing(type=tokens.NODE_GROUP, name="nodes", properties={"instanceTypes": ["m7i.large"], "remoteAccess": access})
+
+
+def balanced(annotations: dict[str, str] | None = None, **spec: Any) -> Thing:
+    """The Ray dashboard behind a load balancer."""
+    properties = service().properties
+    notes = {f"service.beta.kubernetes.io/{key}": value for key, value in (annotations or {}).items()}
+    return replace(service(), properties={"metadata": {"name": "head", "annotations": notes}, "spec": {**properties["spec"], **spec}})
+
+
+ADMINISTRATOR = "arn:aws:iam::aws:policy/AdministratorAccess"
+READER = "arn:aws:iam::aws:policy/AmazonS3ReadOnlyAccess"
+ROLES = "arn:aws:iam::123456789012:role"
+ACCOUNT = {"StringEquals": {"aws:PrincipalAccount": ["123456789012", "210987654321"]}}
+
+_CASES = (
     valid("SEC01", template(httpTokens="required", httpPutResponseHopLimit=1)),
     valid("SEC01", template(httpTokens="required")),
     valid("SEC01", node_class()),
@@ -254,3 +317,180 @@ CASES = (
     invalid("SEC05", ingress("internet-facing", "argocd-server", "website"), says="it serves argocd"),
     invalid("SEC05", replace(ingress("internet-facing", "website"), name="ray"), says="it serves ray"),
 )
+
+DETAILS = (
+    # IAM's patterns: any case, * and ?, and what is all of it in other words.
+    valid("SEC03", policy(allow("s3:*Object*", "arn:aws:s3:::bucket/*"))),
+    valid("SEC03", policy(allow("s3:Get*")), edge=True),
+    valid("SEC03", policy(allow("fsx:*", "arn:aws:fsx:us-east-1:123456789012:file-system/*"))),
+    valid("SEC03", policy(allow("iam:PassRole", f"{ROLES}/trainyard-*")), edge=True),
+    valid("SEC03", policy(allow("iam:PassRole", f"{ROLES}/trainyard/*")), edge=True),
+    valid("SEC03", policy(allow(["iam:GetRole", "iam:P?ssRoles"]))),
+    valid("SEC03", policy({"Effect": "Allow", "Action": "s3:GetObject", "NotResource": "arn:aws:s3:::secret/*"})),
+    valid("SEC03", policy({"Effect": "Allow", "NotAction": "s3:*", "Resource": "arn:aws:s3:::bucket/*"})),
+    invalid("SEC03", policy({"Effect": "Allow", "Action": "*", "NotResource": f"{STORE}/*"}), says="* on all but named resources"),
+    invalid("SEC03", policy({"Effect": "Allow", "Action": "iam:PassRole", "NotResource": f"{ROLES}/a"}), says="iam:PassRole on all but"),
+    *(
+        invalid("SEC03", policy(allow(action)), says=f"{action} on *; allowed: the ARN of the role")
+        for action in ("iam:Pass*", "iam:P*", "iam:p?ssrole", "IAM:*Role")
+    ),
+    *(
+        invalid("SEC03", policy(allow(action, where)), says=f"{action} on {where}; allowed: named actions")
+        for action, where in (
+            *(("*", "arn:aws:*"), ("*", "**"), ("*", "arn:*"), ("*", "arn:aws:*:*:*:*"), ("s3:**", "*"), ("s3:?*", "*"), ("*:*", "*")),
+            *(("s3:*", "arn:aws:s3:::*"), ("s3:*", "arn:*:s3:::*/*"), ("fsx:*", "arn:aws:fsx:*:*:*")),
+        )
+    ),
+    *(
+        invalid("SEC03", policy(allow("iam:PassRole", where)), says=f"iam:PassRole on {where}")
+        for where in ("arn:aws:iam::*:role/*", f"{ROLES}/*", "arn:aws-cn:iam::123456789012:*", "arn:*:iam::*:role*")
+    ),
+    invalid("SEC03", policy({"Effect": "Allow", "NotAction": "s3:*", "Resource": f"{ROLES}/*"}), says=f"NotAction on {ROLES}/*"),
+    invalid(
+        "SEC03",
+        Thing(type=tokens.IAM_POLICY, name="trainer", properties={"policy": {"Statement": [allow("s3:*")]}}),
+        says="policy is s3:* on *",
+    ),
+    # Who may take a role.
+    valid("SEC03", role({**federated(), "Action": "sts:AssumeRole"})),
+    valid("SEC03", role({**SIGN_IN, "Action": "sts:*"})),
+    valid("SEC03", role(subject("system:serviceaccount:jobs:trainer", "ForAnyValue:StringLike")), edge=True),
+    valid("SEC03", role(subject("system:serviceaccount:jobs:*") | {"Effect": "Deny"})),
+    valid("SEC03", github("repo:org/infra:*")),
+    valid("SEC03", github("repo:org/*"), edge=True),
+    valid("SEC03", github(["repo:org/infra:ref:refs/heads/main", "repo:org/infra:environment:prod"], "StringEquals")),
+    *(
+        invalid("SEC03", role({**federated(), "Action": action}), says="without :sub")
+        for action in ("sts:*", "*", ["sts:TagSession", "sts:AssumeRole*"], "STS:assumeRoleWithWebIdentity")
+    ),
+    invalid("SEC03", role({**federated(), "Action": None, "NotAction": "sts:TagSession"}), says="without :sub"),
+    *(
+        invalid("SEC03", role(subject("system:serviceaccount:x:y", operator)), says="without :sub")
+        for operator in ("StringNotEquals", "StringNotLike", "Null", "StringEqualsIfExists", "ForAllValues:StringEquals")
+    ),
+    invalid(
+        "SEC03",
+        role(federated({"StringLike": {f"{ISSUER}:aud": "*", f"{ISSUER}:sub": "system:serviceaccount:jobs:trainer"}})),
+        says="without :aud",
+    ),
+    *(
+        invalid("SEC03", role(subject(value)), says=f"a trust of {value}; allowed: one namespace and service account")
+        for value in ("system:serviceaccount:????:trainer", "*", "system:*", "system:serviceaccount:*:trainer", "s*")
+    ),
+    *(
+        invalid("SEC03", github(value), says=f"a trust of {value}; allowed: subjects of a named owner", edge=value == "repo:*/infra:*")
+        for value in ("repo:*", "repo:*/infra:*", "project_path:*", "re*")
+    ),
+    valid("SEC03", everybody(ACCOUNT)),
+    valid("SEC03", everybody({"StringEquals": {"aws:PrincipalOrgID": "o-1"}}, "*")),
+    valid("SEC03", everybody({"ForAnyValue:StringLike": {"aws:principalorgpaths": "o-1/r-1/*"}})),
+    valid("SEC03", everybody({"ArnLike": {"aws:PrincipalArn": "arn:aws:iam::123456789012:role/ci-*"}}), edge=True),
+    *(
+        invalid("SEC03", everybody(condition), says="a trust of everybody")
+        for condition in (
+            {"ArnLike": {"aws:PrincipalArn": "arn:aws:iam::*:role/ci-*"}},
+            {"StringLike": {"aws:PrincipalOrgID": "*"}},
+            {"StringNotEquals": {"aws:PrincipalAccount": "123456789012"}},
+            {"StringEqualsIfExists": {"aws:PrincipalOrgID": "o-1"}},
+            {"StringEquals": {"aws:RequestedRegion": "us-east-1"}},
+        )
+    ),
+    invalid("SEC03", role({"Effect": "Allow", "NotPrincipal": {"AWS": "123456789012"}, "Action": "sts:AssumeRole"}), says="of everybody"),
+    # Whatever attaches, and to whomever.
+    *(
+        invalid("SEC03", attachment(kind, policyArn=ADMINISTRATOR), says="policyArn is arn:aws:iam::aws:policy/AdministratorAccess")
+        for kind in ("PolicyAttachment", "UserPolicyAttachment", "GroupPolicyAttachment")
+    ),
+    *(
+        invalid("SEC03", attachment(f"{kind}PolicyAttachmentsExclusive", policyArns=[READER, ADMINISTRATOR]), says="policyArns[1] is")
+        for kind in ("Role", "User", "Group")
+    ),
+    valid("SEC03", attachment("UserPolicyAttachment", policyArn=READER)),
+    valid("SEC03", attachment("GroupPolicyAttachmentsExclusive", policyArns=[READER])),
+    *(invalid("SEC03", policy(allow("*"), kind=kind), says="* on *") for kind in (tokens.IAM_USER_POLICY, tokens.IAM_GROUP_POLICY)),
+    valid("SEC03", policy(allow("s3:GetObject"), kind=tokens.IAM_USER_POLICY)),
+    # A denial of plain requests is one of everybody and everything.
+    valid("SEC04", bucket(), closed(), UPLOADS, says_tls(Action=["*"], Principal={"AWS": ["*"]}, Resource="*")),
+    valid("SEC04", bucket(), closed(), UPLOADS, says_tls(Condition={"BoolIfExists": {"AWS:securetransport": False}})),
+    valid(
+        "SEC04",
+        bucket(),
+        closed(),
+        UPLOADS,
+        says_tls(Condition={**PLAIN, "BoolIfExists": {"aws:PrincipalIsAWSService": "false"}}),
+        edge=True,
+    ),
+    valid("SEC04", bucket(), closed(), UPLOADS, TLS, of_bucket(tokens.BUCKET_POLICY, "later", policy=UNKNOWN)),
+    *(
+        invalid("SEC04", bucket(), closed(), UPLOADS, says_tls(**changes), says="denies what comes without TLS")
+        for changes in (
+            {"Effect": "Allow", "Condition": {"Bool": {"aws:SecureTransport": "true"}}},
+            {"Condition": {"Bool": {"aws:SecureTransport": "true"}}},
+            {"Condition": {"StringEquals": {"aws:SecureTransport": "false"}}},
+            {"Condition": {**PLAIN, "StringEquals": {"aws:PrincipalAccount": "123456789012"}}},
+            {"Principal": {"AWS": "arn:aws:iam::123456789012:root"}},
+            {"Action": "s3:PutObject"},
+            {"Action": "ec2:*"},
+            {"Resource": STORE},
+            {"Resource": f"{STORE}/data/*"},
+        )
+    ),
+    # A rule of its own is judged whosever group it is for.
+    valid("SEC05", inlet(tokens.INGRESS_RULE, cidrIpv4="10.0.0.0/8")),
+    valid("SEC05", inlet(tokens.SECURITY_GROUP_RULE, type="egress", cidrBlocks=["0.0.0.0/0"])),
+    valid("SEC05", inlet(tokens.SECURITY_GROUP_RULE, prefixListIds=["pl-0123"])),
+    valid("SEC05", default_group()),
+    valid("SEC05", group(ports(22, 22, "0.0.0.0/1")), edge=True),
+    invalid("SEC05", inlet(tokens.INGRESS_RULE, cidrIpv4="0.0.0.0/0"), says="ssh: cidrIpv4 is 0.0.0.0/0 to 22 (SSH)"),
+    invalid("SEC05", inlet(tokens.INGRESS_RULE, cidrIpv6="::0/0"), group(), says="cidrIpv6 is ::0/0 to 22 (SSH)"),
+    invalid(
+        "SEC05",
+        Thing(type=tokens.CLUSTER, name="cluster", properties={}),
+        inlet(tokens.SECURITY_GROUP_RULE, ["cluster"], securityGroupId=UNKNOWN, cidrBlocks=["10.0.0.0/8", "0.0.0.0/0"]),
+        says="cidrBlocks[1] is 0.0.0.0/0 to 22 (SSH)",
+    ),
+    invalid("SEC05", default_group(ports(22, 22)), says="default: ingress[0].cidrBlocks[0] is 0.0.0.0/0 to 22 (SSH)"),
+    *(
+        invalid("SEC05", group(ports(22, 22, block)), says=f"{block} to 22 (SSH)", edge=True)
+        for block in ("0.0.0.0/00", "10.0.0.0/0", "0:0:0:0:0:0:0:0/0")
+    ),
+    valid("SEC05", remote(ec2SshKey="ops", sourceSecurityGroupIds=["sg-1"])),
+    valid("SEC05", remote(ec2SshKey="ops", sourceSecurityGroupIds=[UNKNOWN])),
+    valid("SEC05", remote(sourceSecurityGroupIds=[]), edge=True),
+    invalid("SEC05", remote(ec2SshKey="ops"), says="remoteAccess.sourceSecurityGroupIds is unset (EKS opens SSH, or RDP, to 0.0.0.0/0)"),
+    invalid("SEC05", remote(ec2SshKey="ops", sourceSecurityGroupIds=[]), says="beside an ec2SshKey", edge=True),
+    # Load balancers that answer named ranges, or that their controller makes internal.
+    valid("SEC05", balanced(loadBalancerSourceRanges=["10.0.0.0/8", "203.0.113.7/32"])),
+    valid("SEC05", balanced({"load-balancer-source-ranges": "10.0.0.0/8, 203.0.113.7/32"})),
+    valid("SEC05", balanced({"load-balancer-source-ranges": "0.0.0.0/0"}, loadBalancerSourceRanges=["10.0.0.0/8"]), edge=True),
+    valid("SEC05", balanced(loadBalancerClass="service.k8s.aws/nlb")),
+    valid("SEC05", balanced(loadBalancerClass="eks.amazonaws.com/nlb")),
+    valid("SEC05", balanced({"aws-load-balancer-type": "external"})),
+    *(
+        invalid("SEC05", thing, says="or loadBalancerSourceRanges, because it serves the Ray dashboard")
+        for thing in (
+            balanced(loadBalancerSourceRanges=["10.0.0.0/8", "0.0.0.0/0"]),
+            balanced({"load-balancer-source-ranges": "10.0.0.0/8, ::/0"}),
+            balanced({"load-balancer-source-ranges": " "}, loadBalancerSourceRanges=[]),
+            balanced(type="NodePort", loadBalancerSourceRanges=["10.0.0.0/8"]),
+            balanced({"aws-load-balancer-scheme": "internet-facing"}, loadBalancerClass="service.k8s.aws/nlb"),
+            balanced({"aws-load-balancer-internal": "false"}, loadBalancerClass="service.k8s.aws/nlb"),
+            balanced({"aws-load-balancer-type": "nlb"}),
+        )
+    ),
+    # Throughput goes with IOPS, and IOPS beyond the first 3000 with size.
+    valid("SEC02", volume(throughput=750), edge=True),
+    valid("SEC02", volume(throughput=1000, iops=4000), edge=True),
+    valid("SEC02", volume(iops=5000, size=10), edge=True),
+    valid("SEC02", volume(iops=3000, size=1), edge=True),
+    valid("SEC02", disk(iops=80000, throughput=2000, volumeSize=160), edge=True),
+    valid("SEC02", disk(iops=16000, volumeSize=None)),
+    invalid("SEC02", volume(throughput=751), says="throughput is 751; allowed: at most 750 with 3000 IOPS; this takes 3004", edge=True),
+    invalid("SEC02", class_disk(throughput=1000), says="at most 750 with 3000 IOPS; this takes 4000"),
+    invalid("SEC02", disk(throughput=1001, iops=4000), says="at most 1000 with 4000 IOPS", edge=True),
+    invalid("SEC02", volume(iops=5001, size=10), says="iops is 5001; allowed: at most 5000 on 10 GiB: 500 for each GiB", edge=True),
+    invalid("SEC02", class_disk(iops=16000, volumeSize="20Gi"), says="at most 10000 on 20 GiB"),
+    invalid("SEC02", volume(iops=3001, size=1), says="at most 3000 on 1 GiB", edge=True),
+)
+
+CASES = (*_CASES, *DETAILS)

@@ -1,0 +1,227 @@
+"""IAM documents: what they allow on what, who may take a role, and what is attached to whom."""
+
+import re
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+
+from guardrails.document import DocumentError, read_json
+from guardrails.node import Node
+from guardrails.rule import Example, Report, Resource, Rule
+from guardrails.tokens import (
+    IAM_ATTACHMENTS,
+    IAM_GROUP_POLICY,
+    IAM_POLICY,
+    IAM_ROLE,
+    IAM_ROLE_POLICY,
+    IAM_USER_POLICY,
+)
+
+_ADMINISTRATOR = "AdministratorAccess"
+_PASS_ROLE = "iam:PassRole"
+_FEDERATED = "sts:AssumeRoleWithWebIdentity"
+_POD = "system:serviceaccount:"
+_SAME = frozenset({"stringequals", "stringequalsignorecase", "stringlike", "arnequals", "arnlike"})
+"""Operators that hold only where the request has the key; with `IfExists`, `ForAllValues:` or a Not in them they hold without it too."""
+_OWN = frozenset({"aws:principalorgid", "aws:principalorgpaths", "aws:principalarn", "aws:principalaccount"})
+_OWNERS = ("repo:", "project_path:", "organization:")
+"""How subjects of GitHub, GitLab and HCP Terraform begin, before the name of their owner."""
+_WITHOUT_SUBJECT = frozenset({"cognito-identity.amazonaws.com", "www.amazon.com", "graph.facebook.com"})
+"""Providers that IAM knows by name and whose tokens are told apart by other keys than :sub."""
+
+
+def statements(place: Node) -> Iterator[Node]:
+    """The statements of a document, which is text or a mapping; nothing where it can't be read."""
+    document = place
+    if not isinstance(place.value, Mapping):
+        try:
+            document = Node(read_json(place.text() or "null"), place.path, place.owner)
+        except DocumentError:
+            return
+    found = document.at("Statement")
+    yield from found.elements() if isinstance(found.value, list) else [found]
+
+
+def texts(node: Node) -> list[str]:
+    """The members of a list, or the one value that stands for a list of one."""
+    members = list(node.elements()) if isinstance(node.value, list) else [node]
+    return [member.text() for member in members if member.present]
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether a pattern with * and ? matches, in whatever case."""
+    return fnmatchcase(text.lower(), pattern.lower().replace("[", "[[]"))
+
+
+def _any(pattern: str) -> bool:
+    """Whether a pattern matches any text, or any but the shortest."""
+    return "*" in pattern and not pattern.strip("*?")
+
+
+def covers(action: str) -> bool:
+    """Whether a pattern of actions is for all of a service, or of all services."""
+    return _any(action.partition(":")[2] or action)
+
+
+def conditions(statement: Node) -> Iterator[tuple[str, str, list[str]]]:
+    """Operator, key and values of each condition, operator and key in small letters."""
+    for operator, pairs in statement.at("Condition").entries():
+        for key, values in pairs.entries():
+            yield operator.lower(), key.lower(), texts(values)
+
+
+def of_everybody(statement: Node) -> bool:
+    """Whether the statement is for every principal there is."""
+    principal = statement.at("Principal")
+    return principal.value == "*" or any(_any(each) for each in texts(principal.at("AWS")))
+
+
+def _documents(resource: Resource, report: Report) -> None:
+    for place in _attached(resource):
+        with report.part():
+            if place.text().rpartition("/")[2] == _ADMINISTRATOR:
+                report.refuse(resource, place, allowed="a policy of what it needs")
+    if resource.type == IAM_ROLE:
+        with report.part():
+            _trust(resource, resource.at("assumeRolePolicy"), report)
+        for inline in resource.at("inlinePolicies").elements():
+            with report.part():
+                _rights(resource, inline.at("policy"), report)
+    elif resource.type not in IAM_ATTACHMENTS:
+        _rights(resource, resource.at("policy"), report)
+
+
+def _attached(resource: Resource) -> Iterator[Node]:
+    """Where the ARNs of managed policies stand."""
+    yield resource.at("policyArn")
+    for key in ("policyArns", "managedPolicyArns"):
+        if resource.at(key).known:
+            yield from resource.at(key).elements()
+        else:
+            yield resource.at(key)
+
+
+def _rights(resource: Resource, place: Node, report: Report) -> None:
+    for statement in statements(place):
+        if statement.at("Effect").text() != "Allow":
+            continue
+        everything = next(_everything(statement), None)
+        roles = next(_every_role(statement), None)
+        for action in texts(statement.at("Action")):
+            if everything and covers(action):
+                report.refuse(resource, place, allowed="named actions, or named resources", found=f"{action} on {everything}")
+            elif roles and matches(action, _PASS_ROLE):
+                report.refuse(resource, place, allowed="the ARN of the role that is passed", found=f"{action} on {roles}")
+        broad = everything or (roles if _allows(statement, _PASS_ROLE) else None)
+        if broad and statement.at("NotAction").present:
+            report.refuse(resource, place, allowed="named actions", found=f"NotAction on {broad}")
+
+
+def _everything(statement: Node) -> Iterator[str]:
+    """Each part of the statement that is about all resources, in words."""
+    if statement.at("NotResource").present:
+        yield "all but named resources"
+    for resource in texts(statement.at("Resource")):
+        parts = resource.split(":", 5)
+        # Partition and service tell no resource from another, for actions are of one service; the last part takes what is left out.
+        if "*" in parts[-1] and not any(each.strip("*?/") for each in parts[min(3, len(parts) - 1) :]):
+            yield resource
+
+
+def _every_role(statement: Node) -> Iterator[str]:
+    """As `_everything`, for all roles, be it of one account."""
+    yield from _everything(statement)
+    for resource in texts(statement.at("Resource")):
+        parts = resource.split(":", 5)
+        # What matches a name that nobody gives a role names none.
+        if len(parts) > 5 and matches(parts[2], "iam") and matches(parts[5], f"role/{'~' * 64}"):
+            yield resource
+
+
+def _trust(resource: Resource, place: Node, report: Report) -> None:
+    for statement in statements(place):
+        if statement.at("Effect").text() != "Allow":
+            continue
+        everybody = of_everybody(statement) or statement.at("NotPrincipal").present
+        if everybody and not any(_is_own(*each) for each in conditions(statement)):
+            report.refuse(resource, place, allowed="a named principal", found="a trust of everybody")
+        if _allows(statement, _FEDERATED) and any(_names_subjects(each) for each in texts(statement.at("Principal", "Federated"))):
+            _subject(resource, place, statement, report)
+
+
+def _is_own(operator: str, key: str, values: list[str]) -> bool:
+    """Whether a condition leaves principals of named organizations, accounts or ARNs."""
+    if not _demands(operator) or key not in _OWN:
+        return False
+    accounts = [value.split(":")[4] if value.count(":") > 4 else value for value in values]
+    return bool(values) and not any(_any(each) for each in accounts)
+
+
+def _allows(statement: Node, action: str) -> bool:
+    """Whether the statement is about `action`."""
+    if statement.at("NotAction").present:
+        return not any(matches(each, action) for each in texts(statement.at("NotAction")))
+    return any(matches(each, action) for each in texts(statement.at("Action")))
+
+
+def _demands(operator: str) -> bool:
+    """Whether a condition of this operator fails where the request lacks the key."""
+    return operator.removeprefix("foranyvalue:") in _SAME
+
+
+def _names_subjects(provider: str) -> bool:
+    """Whether the tokens of a federated provider name whom they are of by :sub."""
+    return ":saml-provider/" not in provider and provider not in _WITHOUT_SUBJECT
+
+
+def _subject(resource: Resource, place: Node, statement: Node, report: Report) -> None:
+    demanded = [(key, values) for operator, key, values in conditions(statement) if _demands(operator)]
+    named = [key for key, values in demanded if key.endswith(":sub") or not any(_any(each) for each in values)]
+    for ending in (":sub", ":aud"):
+        if not any(key.endswith(ending) for key in named):
+            report.refuse(resource, place, allowed=f"a condition on {ending}", found=f"a trust of an OIDC provider without {ending}")
+    subjects = [values for key, values in demanded if key.endswith(":sub")]
+    # Conditions hold together, so one that names a subject is enough.
+    if subjects and all(any(_wide(each) for each in values) for values in subjects):
+        wide = next(each for each in subjects[0] if _wide(each))
+        allowed = "one namespace and service account" if _of_pods(wide) else "subjects of a named owner"
+        report.refuse(resource, place, allowed=allowed, found=f"a trust of {', '.join(subjects[0])}")
+
+
+def _start(subject: str) -> str:
+    """The part of a pattern that is literal."""
+    return re.split(r"[*?]", subject, maxsplit=1)[0]
+
+
+def _of_pods(subject: str) -> bool:
+    """Whether the pattern is, or may be, of service accounts."""
+    return subject.startswith(_POD) or _POD.startswith(_start(subject))
+
+
+def _wide(subject: str) -> bool:
+    """Whether a pattern leaves open who it is: of pods, any wildcard does."""
+    start = _start(subject)
+    if start == subject:
+        return False
+    return _of_pods(subject) or any(owner.startswith(start) for owner in _OWNERS) or re.fullmatch(r"\w+:", start) is not None
+
+
+def _policy(*actions: str, resource: str = "*") -> tuple[Example, ...]:
+    words = ", ".join(f'"{action}"' for action in actions)
+    text = f'{{"Version": "2012-10-17", "Statement": [{{"Effect": "Allow", "Action": [{words}], "Resource": "{resource}"}}]}}'
+    return (Example(IAM_POLICY, {"policy": text}, name="trainer"),)
+
+
+RULES = (
+    Rule(
+        id="SEC03",
+        name="policy-disallow-everything",
+        title="IAM documents name actions, resources, and who may take a role",
+        types=IAM_ATTACHMENTS | {IAM_POLICY, IAM_ROLE_POLICY, IAM_USER_POLICY, IAM_GROUP_POLICY, IAM_ROLE},
+        check=_documents,
+        why="one leaked token of one pod is then the whole account.",
+        fix="list the actions on the ARNs they are needed on; let a trust name audience, namespace and service account.",
+        source="Checkov CKV_AWS_62 and CKV_AWS_63; CIS EKS 5.1; IAM reference: policy elements and condition operators",
+        valid=_policy("s3:GetObject", resource="arn:aws:s3:::bucket/data/*"),
+        invalid=_policy("s3:*"),
+    ),
+)
