@@ -31,7 +31,7 @@ def _below(resource: Resource, node: Node, schema: Mapping[str, Any], report: Re
     """Judge `node` and then each member in a part of its own, so that an unknown one does not end the walk."""
     for wrong in _SCHEMAS.mismatches(node, schema):
         tell = report.advise if wrong.pruned else report.refuse
-        tell(resource, wrong.node, allowed=wrong.allowed, found=wrong.found)
+        tell(resource, wrong.node, allowed=wrong.allowed, found=wrong.found, remark=wrong.remark)
     for member, below in _SCHEMAS.members(node, schema):
         with report.part():
             _below(resource, member, below, report)

@@ -11,30 +11,29 @@ from pulumi_policy import proxy
 from pulumi_policy.deserialize import SPECIAL_ARCHIVE_SIG, SPECIAL_ASSET_SIG, SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
 from guardrails.node import UNKNOWN
+from guardrails.secret import Secrets, members
 
 _SENTINELS = frozenset(value for name, value in vars(proxy).items() if name.startswith("UNKNOWN_"))
 ASSET = "(content of "
 """How the value of an asset or archive begins whose content is elsewhere."""
 _OUTPUT_SIGNATURE = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 _RESOURCE_SIGNATURE = "5cf8f73096256a8f31e491e813e4eb8e"
-_SHORTEST_SECRET = 3
-"""Shorter secrets are not looked for in messages: they would blot out ordinary words."""
 
 
-def plain_properties(struct: Any) -> tuple[dict[str, Any], frozenset[str]]:
-    """The properties of a protobuf Struct as plain data, and every secret text in them, which no message may show."""
-    secrets: set[str] = set()
+def plain_properties(struct: Any) -> tuple[dict[str, Any], Secrets]:
+    """The properties of a protobuf Struct as plain data, and every secret text and number in them, which no message may show."""
+    secrets: set[str | float] = set()
     return _mapping(struct, secrets), frozenset(secrets)
 
 
-def _mapping(struct: Any, secrets: set[str]) -> Any:
+def _mapping(struct: Any, secrets: set[str | float]) -> Any:
     values = {key: _value(value, secrets) for key, value in struct.fields.items()}
     signature = values.get(SPECIAL_SIG_KEY)
     known = _SIGNED.get(signature) if isinstance(signature, str) else None
     return known(values, secrets) if known else values
 
 
-def _value(value: Any, secrets: set[str]) -> Any:
+def _value(value: Any, secrets: set[str | float]) -> Any:
     kind = value.WhichOneof("kind")
     if kind == "string_value":
         text = value.string_value
@@ -49,45 +48,34 @@ def _value(value: Any, secrets: set[str]) -> Any:
     return value.bool_value if kind == "bool_value" else None
 
 
-def _secret(values: Mapping[str, Any], secrets: set[str]) -> Any:
-    _collect(values.get("value"), secrets)
+def _secret(values: Mapping[str, Any], secrets: set[str | float]) -> Any:
+    secrets.update(members(values.get("value")))
     return values.get("value")
 
 
-def _output(values: Mapping[str, Any], secrets: set[str]) -> Any:
+def _output(values: Mapping[str, Any], secrets: set[str | float]) -> Any:
     if values.get("secret") is True:
-        _collect(values.get("value"), secrets)
+        secrets.update(members(values.get("value")))
     return values.get("value", UNKNOWN)
 
 
-def _resource_reference(values: Mapping[str, Any], _secrets: set[str]) -> Any:
+def _resource_reference(values: Mapping[str, Any], _secrets: set[str | float]) -> Any:
     return values.get("id") or UNKNOWN
 
 
-def _asset(values: Mapping[str, Any], _secrets: set[str]) -> Any:
+def _asset(values: Mapping[str, Any], _secrets: set[str | float]) -> Any:
     """The text of an asset made of text; what is in a file or behind a URL is not sent."""
     return values["text"] if isinstance(values.get("text"), str) else f"{ASSET}{values.get('path') or values.get('uri') or ''})"
 
 
-def _archive(values: Mapping[str, Any], _secrets: set[str]) -> Any:
+def _archive(values: Mapping[str, Any], _secrets: set[str | float]) -> Any:
     return f"{ASSET}{values.get('path') or values.get('uri') or ''})"
 
 
-_SIGNED: Mapping[Any, Callable[[Mapping[str, Any], set[str]], Any]] = {
+_SIGNED: Mapping[Any, Callable[[Mapping[str, Any], set[str | float]], Any]] = {
     SPECIAL_SECRET_SIG: _secret,
     SPECIAL_ASSET_SIG: _asset,
     SPECIAL_ARCHIVE_SIG: _archive,
     _OUTPUT_SIGNATURE: _output,
     _RESOURCE_SIGNATURE: _resource_reference,
 }
-
-
-def _collect(value: Any, secrets: set[str]) -> None:
-    if isinstance(value, str) and len(value) >= _SHORTEST_SECRET:
-        secrets.add(value)
-    elif isinstance(value, Mapping):
-        for member in value.values():
-            _collect(member, secrets)
-    elif isinstance(value, list):
-        for member in value:
-            _collect(member, secrets)

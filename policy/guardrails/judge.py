@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from guardrails.configuration import Configuration, Level
+from guardrails.node import printable
 from guardrails.program import Program
 from guardrails.rule import Finding, Report, Resource, Rule, StackRule
 from guardrails.view import views
@@ -70,7 +71,7 @@ class Judge:
         verdicts: list[Verdict] = []
         for part in parts:
             for rule in self._by_type.get(part.type, ()):
-                verdicts += self._tell(rule, lambda rule=rule, part=part: rule.run(part), part.name)
+                verdicts += self._tell(rule, lambda rule=rule, part=part: rule.run(part), part.name, (part,))
         return verdicts
 
     def program(self, resources: Iterable[Resource]) -> list[Verdict]:
@@ -84,7 +85,7 @@ class Judge:
         """As `program`, for resources whose views are at hand."""
         verdicts: list[Verdict] = []
         for rule in self._stack_rules:
-            said = self._tell(rule, lambda rule=rule: rule.run(program), "the program")
+            said = self._tell(rule, lambda rule=rule: rule.run(program), "the program", program)
             verdicts += [verdict for verdict in said if not rule.early or self._is_news(verdict)]
         verdicts += [self._not_evaluated(rule, places) for rule, places in self._undecided.items()]
         verdicts += [Verdict(rule=None, level=Level.ADVISORY, message=said) for said in self.configuration.idle_exemptions()]
@@ -98,7 +99,7 @@ class Judge:
             return []
         program, verdicts = seen(), []
         for rule in rules:
-            verdicts += self._tell(rule, lambda rule=rule: rule.run(program), "the program", final=False)
+            verdicts += self._tell(rule, lambda rule=rule: rule.run(program), "the program", program, final=False)
         return [verdict for verdict in verdicts if self._is_news(verdict)]
 
     def _is_news(self, verdict: Verdict) -> bool:
@@ -119,12 +120,16 @@ class Judge:
             return frozenset().union(*(rule.types for rule in self._stack_rules))
         return None
 
-    def _tell(self, rule: AnyRule, run: Callable[[], Report], place: str, *, final: bool = True) -> list[Verdict]:
+    def _tell(
+        self, rule: AnyRule, run: Callable[[], Report], place: str, judged: Iterable[Resource], *, final: bool = True
+    ) -> list[Verdict]:
         try:
             report = run()
         except Exception as error:
-            said = f"{rule.id} could not judge {place} ({type(error).__name__}: {error}); please report this as a fault."
-            return [Verdict(rule=rule, level=self.level(rule), message=said)]
+            # The text of an error may quote any value.
+            words = "" if any(each.secrets for each in judged) else f": {error}"
+            said = f"{rule.id} could not judge {place} ({type(error).__name__}{words}); please report this as a fault."
+            return [Verdict(rule=rule, level=self.level(rule), message=printable(said))]
         if report.undecided and final:
             places = self._undecided.setdefault(rule, [])
             places += [each for each in report.undecided if each not in places]
@@ -140,7 +145,7 @@ class Judge:
         ]
 
     def _not_evaluated(self, rule: AnyRule, places: Sequence[str]) -> Verdict:
-        needs = ", ".join(sorted(places))
+        needs = printable(", ".join(sorted(places)))
         said = f"{rule.id} not evaluated: needs {needs}, which only `up` knows and will judge."
         return Verdict(rule=rule, level=Level.ADVISORY, message=said)
 

@@ -11,6 +11,8 @@ from typing import Any
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 _LONGEST_SHOWN = 120
+# What a terminal obeys or shows in another order, and halves of surrogate pairs, which no encoding has.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -128,8 +130,13 @@ class Node:
 
 def shown(value: Any) -> str:
     """A value as people write it in YAML: 200, true, PERSISTENT_2, [a, b]; long text is cut, line breaks are spaces."""
-    text = " ".join(_written(value).split()) or '""'
+    text = printable(" ".join(_written(value).split())) or '""'
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
+
+
+def printable(text: str) -> str:
+    """A text in which control characters are written out, such as an escape as `\\x1b`, so that no terminal obeys them."""
+    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def _written(value: Any) -> str:

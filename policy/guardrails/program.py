@@ -2,9 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import overload
 
 from guardrails.rule import Resource
+from guardrails.secret import Secrets
 
 
 class Program(Sequence[Resource]):
@@ -29,6 +31,13 @@ class Program(Sequence[Resource]):
 
     def __len__(self) -> int:
         return len(self._resources)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """The secret texts of all resources. Numbers of others are no secrets: they would blot out the same number everywhere."""
+        # What was read from a secret text is a part of that text.
+        mine = (resource.secrets for resource in self._resources if resource.secrets and not resource.concealed)
+        return frozenset(text for secrets in mine for text in secrets if isinstance(text, str) and len(text) > 2)
 
     def has(self, types: Iterable[str]) -> bool:
         """Whether there is a resource of one of `types`."""

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from guardrails.node import Node, Undecided, shown
+from guardrails.node import Node, Undecided, printable, shown
+from guardrails.secret import HIDDEN, Secrets, hidden, is_secret, redacted
 
 if TYPE_CHECKING:
     from guardrails.program import Program
@@ -21,8 +22,10 @@ class Resource:
     properties: Node
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Property name -> URNs of the resources its value comes from; only a stack rule sees them."""
-    secrets: frozenset[str] = frozenset()
-    """Secret texts among the properties; no message shows them."""
+    secrets: Secrets = frozenset()
+    """Secret texts and numbers among the properties; no message shows them."""
+    concealed: str = ""
+    """Path of the secret text that this object was read from: no message shows more of it than that."""
 
     def at(self, *keys: str) -> Node:
         """The property under `keys`; see `Node.at`."""
@@ -40,6 +43,11 @@ class Finding:
     advice: bool = False
     """Told as advice whatever the rule's level is."""
 
+    @property
+    def place(self) -> str:
+        """The path, or the type of the resource where the finding is on all of it."""
+        return self.path or self.resource.type
+
 
 @dataclass
 class Report:
@@ -48,14 +56,16 @@ class Report:
     findings: list[Finding] = field(default_factory=list)
     undecided: list[str] = field(default_factory=list)
     """Resource and property, such as `pool.spec.limits`, of each unknown value that was needed."""
+    others: Callable[[], Secrets] = frozenset
+    """The secrets of other resources, which a rule over several of them may come upon."""
 
-    def refuse(self, resource: Resource, node: Node, *, allowed: str, found: Any = None) -> None:
-        """Report that the value at `node` is not allowed. `found` overrides how the value is shown."""
-        self.findings.append(Finding(resource, node.path, shown(node.raw if found is None else found), allowed))
+    def refuse(self, resource: Resource, node: Node, *, allowed: str, found: Any = None, remark: str = "") -> None:
+        """Report that the value at `node` is not allowed. `found` overrides how the value is shown; `remark` follows it."""
+        self._add(resource, node, allowed, (found, remark), advice=False)
 
-    def advise(self, resource: Resource, node: Node, *, allowed: str, found: Any = None) -> None:
+    def advise(self, resource: Resource, node: Node, *, allowed: str, found: Any = None, remark: str = "") -> None:
         """As `refuse`, for the part of a mandatory rule that is only advice."""
-        self.findings.append(Finding(resource, node.path, shown(node.raw if found is None else found), allowed, advice=True))
+        self._add(resource, node, allowed, (found, remark), advice=True)
 
     @contextmanager
     def part(self) -> Generator[None]:
@@ -65,6 +75,18 @@ class Report:
         except Undecided as error:
             if error.place not in self.undecided:
                 self.undecided.append(error.place)
+
+    def _add(self, resource: Resource, node: Node, allowed: str, words: tuple[Any, str], *, advice: bool) -> None:
+        found, remark = words
+        path, value = node.path, node.raw if found is None else found
+        secrets = resource.secrets | self.others()
+        if secrets:
+            # What a rule makes of a secret value may be a part of it.
+            told = found is None or not is_secret(node.raw, secrets)
+            path, value, allowed = redacted(path, secrets), hidden(value, secrets) if told else HIDDEN, redacted(allowed, secrets)
+        if resource.concealed:
+            path, value = resource.concealed, None if value is None else HIDDEN
+        self.findings.append(Finding(resource, printable(path), f"{shown(value)}{remark}", printable(allowed), advice))
 
 
 @dataclass(frozen=True)
@@ -103,11 +125,8 @@ class _Described:
 
     def message(self, finding: Finding) -> str:
         """Rule id, resource, path, value, what is allowed, what happens otherwise, and the fix, in that order."""
-        place = f"{self.id} {finding.resource.name}: {finding.path or finding.resource.type} is {finding.found}"
-        text = f"{place}; allowed: {finding.allowed}.\n  Otherwise: {self.why}\n  Fix: {self.fix}"
-        for secret in finding.resource.secrets:
-            text = text.replace(secret, "[secret]")
-        return text
+        place = f"{self.id} {printable(finding.resource.name)}: {finding.place} is {finding.found}"
+        return f"{place}; allowed: {finding.allowed}.\n  Otherwise: {self.why}\n  Fix: {self.fix}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -141,7 +160,7 @@ class StackRule(_Described):
 
     def run(self, program: "Program") -> Report:
         """Judge all resources of a program."""
-        report = Report()
+        report = Report(others=lambda: program.secrets)
         if not self.types or program.has(self.types):
             with report.part():
                 self.check(program, report)

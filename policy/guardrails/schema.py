@@ -30,7 +30,10 @@ class Mismatch:
 
     node: Node
     allowed: str
-    found: str | None = None
+    found: Any = None
+    """What is told instead of the value."""
+    remark: str = ""
+    """What is told behind the value."""
     pruned: bool = False
 
 
@@ -48,7 +51,7 @@ class Schemas:
             return
         wrong = _type(value, schema)
         if wrong:
-            yield Mismatch(node, wrong, f"{shown(value)} ({_kind(value)})")
+            yield Mismatch(node, wrong, remark=f" ({_kind(value)})")
             return
         yield from (Mismatch(node, allowed) for allowed in _limits(value, schema))
         yield from (Mismatch(node, allowed) for allowed in self._combined(node, schema))
@@ -159,7 +162,7 @@ def _duplicates(node: Node, value: list[Any], schema: Mapping[str, Any]) -> Iter
         identity = {key: member.raw.get(key) for key in keys} if kind == "map" and isinstance(member.raw, dict) else member.raw
         text = json.dumps(identity, sort_keys=True, default=str)
         if text in seen:
-            yield Mismatch(member, f"each {' and '.join(keys) or 'value'} once", text)
+            yield Mismatch(member, f"each {' and '.join(keys) or 'value'} once", identity)
         seen.add(text)
 
 

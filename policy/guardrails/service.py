@@ -6,6 +6,7 @@ more than the preview itself. Here a resource is converted once, and only the ru
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import grpc
@@ -157,4 +158,4 @@ def _resource(message: messages.AnalyzeRequest | messages.AnalyzerResource) -> R
 
 
 def _with_sources(part: Resource, sources: Mapping[str, Sequence[str]]) -> Resource:
-    return Resource(type=part.type, name=part.name, urn=part.urn, properties=part.properties, sources=sources, secrets=part.secrets)
+    return replace(part, sources=sources)

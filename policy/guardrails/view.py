@@ -6,11 +6,13 @@ their own), inside a List, in the values of a Helm release, or as text in one of
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from guardrails.document import DocumentError, read_json, read_yaml
 from guardrails.node import Node, Unknown
 from guardrails.rule import Resource
+from guardrails.secret import is_secret, members
 from guardrails.tokens import APPLICATION, CONFIG_MAP, DEEPSPEED, RELEASE
 
 _KUBERNETES = "kubernetes:"
@@ -64,7 +66,7 @@ def objects(node: Node, owner: Resource, *, depth: int = 0) -> Iterator[Resource
             yield from objects(member, owner, depth=depth + 1)
     elif isinstance(node.raw, str) and "apiVersion" in node.raw and "kind" in node.raw:
         for document in documents(node):
-            yield from objects(document, owner, depth=depth + 1)
+            yield from objects(document, _concealing(owner, node, document.raw), depth=depth + 1)
 
 
 def documents(node: Node) -> Iterator[Node]:
@@ -133,7 +135,7 @@ def _configurations(resource: Resource) -> Iterator[Resource]:
         elif name.endswith((".json", ".yaml", ".yml")) and isinstance(file.raw, str):
             parsed = _parsed(file)
             if deepspeed(parsed):
-                yield _part(resource, DEEPSPEED, Node(parsed, file.path, file.owner))
+                yield _part(_concealing(resource, file, parsed), DEEPSPEED, Node(parsed, file.path, file.owner))
 
 
 def _parsed(file: Node) -> Any:
@@ -144,11 +146,20 @@ def _parsed(file: Node) -> Any:
 
 
 def _part(owner: Resource, kind: str, node: Node) -> Resource:
-    return Resource(type=kind, name=_name(owner, node), urn=owner.urn, properties=node, sources=owner.sources, secrets=owner.secrets)
+    return replace(owner, type=kind, name=_name(owner, node), properties=node)
+
+
+def _concealing(owner: Resource, text: Node, parsed: Any) -> Resource:
+    """The owner of what was read from a text: where the text is a secret, every value and key in it is one."""
+    if not owner.secrets or not is_secret(text.raw, owner.secrets):
+        return owner
+    return replace(owner, secrets=owner.secrets.union(members(parsed, keys=True)), concealed=owner.concealed or text.path)
 
 
 def _name(owner: Resource, node: Node) -> str:
-    """`release/pool` for an object that has a name of its own."""
+    """`release/pool` for an object that has a name of its own, which is no secret."""
     metadata = node.raw.get("metadata") if isinstance(node.raw, Mapping) else None
     own = metadata.get("name") if isinstance(metadata, Mapping) else None
+    if owner.secrets and is_secret(own, owner.secrets):
+        return owner.name
     return f"{owner.name}/{own}" if isinstance(own, str) and own and node is not owner.properties else owner.name

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from guardrails.node import UNKNOWN, Node, Undecided
+from guardrails.node import UNKNOWN, Node, Undecided, shown
 from guardrails.schema import Schemas
 
 pytestmark = pytest.mark.policy
@@ -16,10 +16,10 @@ SET_LIST = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": 
 CLOSED = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}
 
 
-def said(value: Any, schema: dict[str, Any]) -> list[tuple[str, str | None, str, bool]]:
+def said(value: Any, schema: dict[str, Any]) -> list[tuple[str, Any, str, bool]]:
     """Path, what was found (None: the value itself), what is allowed, and whether it is only dropped."""
     return [
-        (wrong.node.path, wrong.found, wrong.allowed, wrong.pruned)
+        (wrong.node.path, f"{shown(wrong.node.raw)}{wrong.remark}" if wrong.remark else wrong.found, wrong.allowed, wrong.pruned)
         for wrong in Schemas(SHARED).mismatches(Node(value, "spec", "o"), schema)
     ]
 
@@ -141,16 +141,16 @@ def test_a_null_in_a_list_is_not_dropped() -> None:
 
 def test_a_member_that_stands_twice_is_told_where_it_does() -> None:
     assert said(["a", "b", "a", "b"], SET_LIST) == [
-        ("spec[2]", '"a"', "each value once", False),
-        ("spec[3]", '"b"', "each value once", False),
+        ("spec[2]", "a", "each value once", False),
+        ("spec[3]", "b", "each value once", False),
     ]
     twice = [{"name": "a", "port": 1, "x": 1}, {"port": 1, "name": "a", "x": 2}]
-    assert said(twice, MAP_LIST) == [("spec[1]", '{"name": "a", "port": 1}', "each name and port once", False)]
+    assert said(twice, MAP_LIST) == [("spec[1]", {"name": "a", "port": 1}, "each name and port once", False)]
     assert said([{"b": 1, "a": 2}, {"a": 2, "b": 1}], {**SET_LIST, "items": {}}) == [
-        ("spec[1]", '{"a": 2, "b": 1}', "each value once", False)
+        ("spec[1]", {"a": 2, "b": 1}, "each value once", False)
     ]
-    assert said(["a", UNKNOWN, "a"], SET_LIST) == [("spec[2]", '"a"', "each value once", False)]
-    assert said(["a", "a"], MAP_LIST) == [("spec[1]", '"a"', "each name and port once", False)]
+    assert said(["a", UNKNOWN, "a"], SET_LIST) == [("spec[2]", "a", "each value once", False)]
+    assert said(["a", "a"], MAP_LIST) == [("spec[1]", "a", "each name and port once", False)]
     assert said([{"name": UNKNOWN}, {"name": UNKNOWN}], MAP_LIST)[0][0] == "spec[1]"
 
 
