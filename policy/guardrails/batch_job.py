@@ -1,29 +1,37 @@
 """Multi-node trainers on plain pods: ranks meet at one address, and each device has one process."""
 
+import ipaddress
 import re
 
-from guardrails import command
+from guardrails import command, environment, gang
 from guardrails.facts import load
-from guardrails.node import Node
+from guardrails.node import Node, Undecided
 from guardrails.placing import wanted_labels
 from guardrails.pool import INSTANCE_TYPE
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import GPU, NEURON, NEURON_CORE, POD_TYPES, PodTemplate, pod_templates
-from guardrails.tokens import CONFIG_MAP, JOB, VOLCANO_JOB
+from guardrails.tokens import CONFIG_MAP, CRON_JOB, JOB, VOLCANO_JOB
 
-_LAUNCHERS = command.TORCHRUN | {"accelerate", "deepspeed"}
+# A name of the pod's own may have its domain behind it; what is made of the host's name with sed is another one's.
 _OWN_ADDRESS = re.compile(
-    r"localhost|127(?:\.[0-9]+){3}|0\.0\.0\.0|::1|\$\(?\{?(?:POD_IP|MY_POD_IP|HOSTNAME|POD_NAME)\}?\)?|\$\(hostname.*|`hostname.*", re.I
+    r"(?:localhost|\$\(?\{?(?:POD_IP|MY_POD_IP|HOSTNAME|POD_NAME)\}?\)?"
+    r"|(?:\$\(|`)hostname(?:\s+-+\w+)*(?:\s+-+[iI]\w*\s*\|[^|]*)?[)`])(?:\.[\w.-]+)?",
+    re.I,
 )
+_REFERENCE = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))(?:\.[\w.-]+)?")
 _OWN_FIELDS = frozenset({"status.podIP", "status.podIPs", "metadata.name", "status.hostIP"})
 _MEETING = ("--master-addr", "--main-process-ip", "--rdzv-endpoint")
+_MEETING_VARIABLES = ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT")
+_RANK_0 = "the name of rank 0's pod under the headless Service"
+# A variable that stands for one that stands for one, and so on.
+_DEEPEST = 5
 _SBATCH = re.compile(r"^#SBATCH\s+--?([a-z-]+)(?:[= ]([^\s#]+))?", re.M)
 _WORKERS = re.compile(r"resources_per_worker\s*=\s*\{[^}]{0,200}['\"]GPU['\"]\s*:\s*([0-9]+(?:\.[0-9]+)?)")
 _COMPILE = "neuron_parallel_compile"
 
 
 def _indexed(job: Resource, report: Report) -> None:
-    spec = job.at("spec")
+    spec = gang.job_spec(job)
     pods = spec.at("parallelism").integer()
     if pods is None or pods < 2 or not _trains(job):
         return
@@ -33,17 +41,12 @@ def _indexed(job: Resource, report: Report) -> None:
 
 
 def _trains(job: Resource) -> bool:
-    """Whether the pods form one training run: they have devices, or a launcher of ranks."""
+    """Whether the pods form one training run: they have devices, or a launcher of ranks, and do not work alone."""
     for template in pod_templates(job):
-        if template.requested(GPU) or template.requested(NEURON):
-            return True
-        if any(_calls(container) for container in template.containers()):
+        computes = template.requested(GPU) or template.requested(NEURON) or any(gang.calls(one) for one in template.containers())
+        if computes and gang.size(job, template) > 1:
             return True
     return False
-
-
-def _calls(container: Node) -> list[command.Invocation]:
-    return list(command.invocations(command.words(container), _LAUNCHERS))
 
 
 def _completion(job: Resource, spec: Node, pods: int, report: Report) -> None:
@@ -72,39 +75,74 @@ def _meeting_point(resource: Resource, report: Report) -> None:
     for template in pod_templates(resource):
         for container in template.all_containers():
             with report.part():
-                for call in _calls(container):
-                    if _nodes(call, template) > 1:
-                        _own_option(resource, container, call, report)
-            for variable in container.at("env").elements():
+                for call in _of_several_nodes(resource, template, container):
+                    _own_option(resource, container, call, report)
+            for name in _MEETING_VARIABLES:
                 with report.part():
-                    if variable.at("name").text() == "MASTER_ADDR" and _many(template, container):
-                        _own_variable(resource, variable, report)
+                    _own_variable(resource, template, container, name, report)
 
 
-def _nodes(call: command.Invocation, template: PodTemplate) -> int:
-    return call.number("--nnodes") or call.number("--num-machines") or template.replicas
-
-
-def _many(template: PodTemplate, container: Node) -> bool:
-    return template.replicas > 1 or any(_nodes(call, template) > 1 for call in _calls(container))
+def _of_several_nodes(resource: Resource, template: PodTemplate, container: Node) -> list[command.Invocation]:
+    """The calls of launchers whose ranks are on several nodes; one that is told no number of nodes is, where no other call is."""
+    calls = gang.calls(container)
+    told = [call for call in calls if gang.spreads(call, container)]
+    if told or gang.size(resource, template) < 2:
+        return told
+    return [call for call in calls if gang.nodes(call, container) is None]
 
 
 def _own_option(resource: Resource, container: Node, call: command.Invocation, report: Report) -> None:
     place, allowed = command.place(container), "the address of rank 0's pod, such as job-0.service"
     for name in _MEETING:
         value = call.option(name)
-        if value and _OWN_ADDRESS.fullmatch(re.sub(r":[0-9]+$", "", value)):
+        if value and _is_own(container, value):
             report.refuse(resource, place, allowed=f"{name} with {allowed}", found=f"{name} {value}")
     if call.flag("--standalone"):
         report.refuse(resource, place, allowed=f"--rdzv-endpoint with {allowed}", found="--standalone")
 
 
-def _own_variable(resource: Resource, variable: Node, report: Report) -> None:
-    field, value = variable.at("valueFrom", "fieldRef", "fieldPath"), variable.at("value")
-    if field.text() in _OWN_FIELDS:
-        report.refuse(resource, field, allowed="no field of the pod itself; the name of rank 0's pod under the headless Service")
-    elif value.text() and _OWN_ADDRESS.fullmatch(value.text()):
-        report.refuse(resource, value, allowed="the name of rank 0's pod under the headless Service")
+def _own_variable(resource: Resource, template: PodTemplate, container: Node, name: str, report: Report) -> None:
+    """An address that every setting of the variable makes the pod's own; rank 0 alone may well be told its own."""
+    found = environment.settings(container, name)
+    if not found or not (gang.size(resource, template) > 1 or _of_several_nodes(resource, template, container)):
+        return
+    if not all(_is_own_setting(container, variable) for variable in found):
+        return
+    field = found[0].source.at("fieldRef", "fieldPath")
+    if field.present:
+        report.refuse(resource, field, allowed=f"no field of the pod itself; {_RANK_0}")
+    else:
+        written = f"{name}={found[0].text}" if found[0].literal is not None else None
+        report.refuse(resource, found[0].value, allowed=_RANK_0, found=written)
+
+
+def _is_own_setting(container: Node, variable: environment.Variable, depth: int = _DEEPEST) -> bool:
+    if variable.literal is None and variable.source.present:
+        return variable.source.at("fieldRef", "fieldPath").text() in _OWN_FIELDS
+    return bool(variable.text) and _is_own(container, variable.text, depth)
+
+
+def _is_own(container: Node, address: str, depth: int = _DEEPEST) -> bool:
+    """Whether an address, with or without a port, is that of whoever asks; a variable may be set to one."""
+    host = _host(address)
+    reference = _REFERENCE.fullmatch(host)
+    settings = environment.settings(container, reference[1] or reference[2] or reference[3]) if reference else []
+    if settings:
+        return depth > 0 and all(_is_own_setting(container, variable, depth - 1) for variable in settings)
+    if _OWN_ADDRESS.fullmatch(host):
+        return True
+    try:
+        number = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return number.is_loopback or number.is_unspecified
+
+
+def _host(address: str) -> str:
+    if address.startswith("["):
+        return address[1:].partition("]")[0]
+    # More than one colon without brackets is an IPv6 address.
+    return re.sub(r":[0-9]+$", "", address) if len(re.findall(r":", address)) == 1 else address
 
 
 def _process_counts(resource: Resource, report: Report) -> None:
@@ -116,37 +154,86 @@ def _process_counts(resource: Resource, report: Report) -> None:
     for template in pod_templates(resource):
         for container in template.containers():
             with report.part():
-                for call in _calls(container):
-                    _processes(resource, container, call, report)
+                for call in gang.calls(container):
+                    for check in (_processes, _node_count, _rendezvous):
+                        with report.part():
+                            check(resource, template, container, call, report)
 
 
-def _processes(resource: Resource, container: Node, call: command.Invocation, report: Report) -> None:
-    place = command.place(container)
+def _processes(resource: Resource, _: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:
     devices = container.at("resources", "limits", GPU).integer() or 0
-    each = call.number("--nproc-per-node", "--num-gpus")
+    each = gang.number(call, container, "--nproc-per-node") or call.number("--num-gpus", "--num-accelerators")
     if devices and each and each > devices:
-        report.refuse(resource, place, allowed=f"at most {devices} processes, the container's GPUs", found=f"{each} processes per node")
-    nodes = call.number("--nnodes")
-    pods = _pods(resource)
-    if nodes and nodes > 1 and pods and nodes != pods:
-        report.refuse(resource, place, allowed=f"--nnodes {pods}, the pods of the job", found=f"--nnodes {nodes}")
-    if nodes and nodes > 1 and call.launcher in command.TORCHRUN and not _meets(call, container):
-        report.refuse(resource, place, allowed="--rdzv-endpoint (or --node-rank and --master-addr)", found=f"--nnodes {nodes} alone")
+        allowed = f"at most {devices} processes, the container's GPUs"
+        report.refuse(resource, command.place(container), allowed=allowed, found=f"{each} processes per node")
 
 
-def _pods(resource: Resource) -> int:
-    """Pods that run ranks; 0 where that can't be told."""
-    if resource.type not in (JOB, VOLCANO_JOB):
-        return 0
-    return sum(template.replicas for template in pod_templates(resource) if any(_calls(one) for one in template.containers()))
+def _node_count(resource: Resource, _: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:
+    if not gang.spreads(call, container):
+        return
+    least, most = gang.nodes(call, container) or (0, 0)
+    pods, everyone = _pods(resource)
+    name, place = gang.nodes_option(call), command.place(container)
+    if call.launcher in command.DEEPSPEED and not call.flag("--no-ssh"):
+        # One pod starts the ranks in all, by a list of hosts; a job of that pod alone reaches those of others.
+        if everyone > 1 and most > everyone:
+            report.refuse(resource, place, allowed=f"at most {name} {everyone}, the pods of the job", found=f"{name} {most}")
+    elif pods == 1 and _rank(call, container) is not None:
+        return
+    elif pods == 1 and _meets(call, container):
+        report.advise(
+            resource, place, allowed=f"{name} 1, the pods of the job, unless there is a job for each node", found=f"{name} {most}"
+        )
+    elif pods and least == most != pods:
+        report.refuse(resource, place, allowed=f"{name} {pods}, the pods of the job", found=f"{name} {most}")
+    elif pods and least > pods:
+        report.refuse(resource, place, allowed=f"at most {pods}, the pods of the job", found=f"{name} {least}:{most}")
+
+
+def _pods(resource: Resource) -> tuple[int, int]:
+    """Pods that call a launcher, and all pods of the job; 0 where that can't be told."""
+    if resource.type not in (JOB, CRON_JOB, VOLCANO_JOB):
+        return 0, 0
+    templates = list(pod_templates(resource))
+    calling = sum(template.replicas for template in templates if any(gang.calls(one) for one in template.containers()))
+    return calling, sum(template.replicas for template in templates)
+
+
+def _rendezvous(resource: Resource, template: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:
+    if call.launcher not in command.TORCHRUN or not gang.spreads(call, container):
+        return
+    place, (_, most) = command.place(container), gang.nodes(call, container) or (0, 0)
+    rank, pods = _rank(call, container), gang.size(resource, template)
+    if not _meets(call, container):
+        sources = container.at("envFrom")
+        if any(sources.elements()):
+            raise Undecided(sources.place)
+        allowed = "--rdzv-backend=c10d and --rdzv-endpoint (or --node-rank and --master-addr)"
+        report.refuse(resource, place, allowed=allowed, found=f"--nnodes {most} alone")
+    elif not _is_dynamic(call, container) and rank and rank.isdigit() and pods > 1:
+        report.refuse(
+            resource,
+            place,
+            allowed="--node-rank of each pod's own, such as $JOB_COMPLETION_INDEX",
+            found=f"--node-rank {rank} in {pods} pods",
+        )
 
 
 def _meets(call: command.Invocation, container: Node) -> bool:
-    names = {variable.at("name").text() for variable in container.at("env").elements()}
-    if call.flag("--rdzv-endpoint") or "PET_RDZV_ENDPOINT" in names:
-        return True
-    ranked = call.flag("--node-rank") or "PET_NODE_RANK" in names
-    return ranked and (call.flag("--master-addr") or bool({"MASTER_ADDR", "PET_MASTER_ADDR"} & names))
+    """Whether torchrun's nodes find each other: by a backend that gives them ranks, or each knows its own and the address of node 0."""
+    if _is_dynamic(call, container):
+        return gang.setting(call, container, "--rdzv-endpoint") is not None
+    addresses = (gang.setting(call, container, name) for name in ("--rdzv-endpoint", "--master-addr"))
+    return _rank(call, container) is not None and any(address is not None for address in addresses)
+
+
+def _is_dynamic(call: command.Invocation, container: Node) -> bool:
+    """Whether the rendezvous gives out ranks; torchrun's own choice, static, takes every node without --node-rank for node 0."""
+    return gang.setting(call, container, "--rdzv-backend") not in (None, "static")
+
+
+def _rank(call: command.Invocation, container: Node) -> str | None:
+    return gang.setting(call, container, "--node-rank", "--machine-rank")
 
 
 def _batch_script(resource: Resource, text: Node, report: Report) -> None:
@@ -157,7 +244,7 @@ def _batch_script(resource: Resource, text: Node, report: Report) -> None:
     gpus = _last_number(options.get("gpus-per-node", "")) or _last_number(options.get("gres", ""))
     if not tasks or not gpus:
         return
-    for call in command.invocations(command.split(script), command.TORCHRUN):
+    for call in command.invocations(command.scripted(script), command.TORCHRUN):
         each = call.number("--nproc-per-node")
         if each and tasks * each > gpus:
             found = f"{tasks} tasks x {each} processes = {tasks * each} per node"
@@ -201,8 +288,8 @@ def _cores(resource: Resource, template: PodTemplate, container: Node, report: R
     most = count * per_device
     if cores.integer() and cores.integer() != most:
         report.refuse(resource, cores, allowed=f"{most}: {devices.text()} devices x {per_device} cores on {family}")
-    for call in _calls(container):
-        each = call.number("--nproc-per-node")
+    for call in gang.calls(container):
+        each = gang.number(call, container, "--nproc-per-node")
         if each and each > most:
             allowed = f"at most {most} processes, one for each core of {devices.text()} devices"
             report.refuse(resource, command.place(container), allowed=allowed, found=f"{each} processes per node")
@@ -223,7 +310,8 @@ def _job(words: list[str], *, pods: int = 4, gpus: int = 8, env: list[object] | 
 
 
 def _torchrun(nodes: int, processes: int, endpoint: str = "pretrain-0.ranks:29500") -> list[str]:
-    return ["torchrun", f"--nnodes={nodes}", f"--nproc-per-node={processes}", f"--rdzv-endpoint={endpoint}", "train.py"]
+    meeting = ("--rdzv-backend=c10d", f"--rdzv-endpoint={endpoint}")
+    return ["torchrun", f"--nnodes={nodes}", f"--nproc-per-node={processes}", *meeting, "train.py"]
 
 
 def _neuron_job(cores: int) -> Example:
@@ -237,7 +325,7 @@ RULES = (
         id="JOB01",
         name="job-require-indexed-ranks",
         title="A trainer over several pods of a Job is Indexed, whole and has host names",
-        types=frozenset({JOB}),
+        types=frozenset({JOB, CRON_JOB}),
         check=_indexed,
         why="pods have no rank and no name for each other: each waits for peers that it can't find.",
         fix="set completionMode: Indexed, completions equal to parallelism, a headless Service as subdomain, and restartPolicy.",
@@ -253,7 +341,7 @@ RULES = (
         check=_meeting_point,
         why="every pod waits at its own address for the others until the time-out, with all nodes paid for.",
         fix="use the stable name of rank 0's pod, such as <job>-0.<service>.",
-        source="field guide section on Indexed Jobs; PyTorch: torchrun",
+        source="field guide section on Indexed Jobs; torch 2.15 distributed/run.py, argparse_util.py",
         valid=(_job(_torchrun(4, 8)),),
         invalid=(_job(_torchrun(4, 8, "localhost:29500")),),
     ),
@@ -265,7 +353,7 @@ RULES = (
         check=_process_counts,
         why="several ranks share a GPU and run out of memory, or have the same rank and never meet.",
         fix="start one process for each GPU, once per pod, and give torchrun its rendezvous.",
-        source="field guide sections on Slurm and on torchrun",
+        source="torch 2.15 distributed/run.py; accelerate 1.15 and DeepSpeed 0.19.8 launchers; field guide section on Slurm",
         valid=(_job(_torchrun(4, 8)),),
         invalid=(_job(_torchrun(4, 64)),),
     ),

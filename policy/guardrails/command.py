@@ -1,33 +1,67 @@
-"""What a container runs: its words, the launcher among them, and the launcher's options."""
+"""What a container runs: its words and commands, the launchers among them, and the launchers' options."""
 
 import re
-import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from guardrails import shell
+from guardrails.facts import load
 from guardrails.node import Node
 
 TORCHRUN = frozenset({"torchrun", "torch.distributed.run", "torch.distributed.launch"})
 MPIRUN = frozenset({"mpirun", "mpiexec", "orterun"})
 DEEPSPEED = frozenset({"deepspeed"})
+ACCELERATE = frozenset({"accelerate"})
+RANKS = TORCHRUN | DEEPSPEED | ACCELERATE
+"""Launchers that start the ranks of their own node, or of all."""
+
+_OTHER_NAMES: Mapping[str, str] = {
+    "accelerate-launch": "accelerate",
+    "accelerate.commands.launch": "accelerate",
+    "deepspeed.launcher.runner": "deepspeed",
+    "mpiexec.hydra": "mpiexec",
+    "mpirun.openmpi": "mpirun",
+    "mpiexec.openmpi": "mpiexec",
+    "mpirun.mpich": "mpirun",
+    "mpiexec.mpich": "mpiexec",
+    "prterun": "mpirun",
+}
+_SHELL = re.compile(r"(?:ba|da|a|z|k|mk)?sh")
+_SHELL_OPTION = re.compile(r"[-+].*|pipefail|errexit|nounset")
+_IS_TOLD = re.compile(r"-[a-z]*c[a-z]*")
+_PYTHON = re.compile(r"python[0-9.]*|pypy[0-9.]*")
+_SCRIPT = re.compile(r".*\.sh|.*entrypoint.*")
+_WORDS_BEFORE = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{", "time", "exec", "coproc"})
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_PYTHON_VALUES = frozenset({"-X", "-W", "--check-hash-based-pycs"})
+# A shell in a shell in a shell is as deep as anybody writes.
+_DEEPEST = 4
 
 
 def words(container: Node) -> list[str]:
-    """Command and arguments as words; a shell's command line is split as the shell would."""
+    """Command and arguments as words, whatever command they are of; a shell's command line is split as the shell would."""
     found: list[str] = []
-    for node in (*container.at("command").elements(), *container.at("args").elements()):
-        found += split(node.text())
+    for text in _texts(container):
+        found += split(text) if _is_line(text) else [text]
     return found
 
 
 def split(text: str) -> list[str]:
-    """The words of a command line; one that the shell itself would not take is split at its blanks."""
-    if not re.search(r"\s", text):
-        return [text]
-    try:
-        return shlex.split(text.replace("\\\n", " "))
-    except ValueError:
-        return text.split()
+    """The words of all commands of a command line, without what stands between these."""
+    return [word for command in shell.commands(text) for word in command]
+
+
+def commands(container: Node) -> list[list[str]]:
+    """Every command that the container runs, each alone: the one it names, and those of the scripts that this hands to a shell."""
+    texts = list(_texts(container))
+    # A line without a shell is meant for that of the image.
+    lines = shell.commands(texts.pop(0)) if texts and _is_line(texts[0]) else []
+    return [each for line in (*lines, texts) for each in _with_scripts(line)]
+
+
+def scripted(text: str) -> list[list[str]]:
+    """Every command of a script, and of the scripts in it."""
+    return [each for line in shell.commands(text) for each in _with_scripts(line)]
 
 
 def place(container: Node) -> Node:
@@ -38,28 +72,29 @@ def place(container: Node) -> Node:
 def base(word: str) -> str:
     """A program's name without its folder; of a module named after its launcher (`tools.torchrun`), that launcher."""
     name = word.rpartition("/")[2]
-    return "torchrun" if name.endswith(".torchrun") else name
+    return "torchrun" if name.endswith(".torchrun") else _OTHER_NAMES.get(name, name)
+
+
+def _as_it_is(value: str) -> str:
+    return value
 
 
 @dataclass(frozen=True)
 class Invocation:
-    """One launcher and the words after it, up to the end of its command."""
+    """One launcher and its own options: what follows its program is the program's."""
 
     launcher: str
     arguments: Sequence[str]
+    expand: Callable[[str], str] = _as_it_is
+    """Puts values of variables for their names."""
 
     def option(self, *names: str) -> str | None:
         """The value of `--name value` or `--name=value`, dashes and underscores alike; empty where it has none, None where it is absent.
 
         Of several the last counts, as for argparse.
         """
-        wanted, found = {_plain(name) for name in names}, None
-        for index, word in enumerate(self.arguments):
-            name, equals, joined = word.partition("=")
-            if word.startswith("-") and _plain(name) in wanted:
-                following = self.arguments[index + 1] if index + 1 < len(self.arguments) else ""
-                found = joined if equals else following
-        return found
+        value = self._written(names)
+        return None if value is None else self.expand(value)
 
     def number(self, *names: str) -> int | None:
         """The option as a whole number; None where it is absent or no number (a variable, a word such as `gpu`)."""
@@ -68,17 +103,155 @@ class Invocation:
 
     def flag(self, *names: str) -> bool:
         """Whether the option is given at all."""
-        return self.option(*names) is not None
+        return self._written(names) is not None
+
+    def _written(self, names: Sequence[str]) -> str | None:
+        wanted, found = {_plain(name) for name in names}, None
+        for index, word in enumerate(self.arguments):
+            name, equals, joined = word.partition("=")
+            if word.startswith("-") and _plain(name) in wanted:
+                following = self.arguments[index + 1] if index + 1 < len(self.arguments) else ""
+                found = joined if equals else following
+        return found
 
 
-def invocations(container_words: Sequence[str], launchers: frozenset[str]) -> Iterator[Invocation]:
-    """Each call of one of `launchers` among the words."""
-    ends = {";", "&&", "||", "|", "&"}
-    for index, word in enumerate(container_words):
-        if base(word) in launchers:
-            rest = container_words[index + 1 :]
-            stop = next((position for position, other in enumerate(rest) if other in ends), None)
-            yield Invocation(base(word), rest[:stop])
+def invocations(
+    among: Sequence[Sequence[str]], launchers: frozenset[str], expand: Callable[[str], str] = _as_it_is
+) -> Iterator[Invocation]:
+    """Each call of one of `launchers` among the commands; a launcher's name that is no program there is no call."""
+    for command in among:
+        for index in _programs(command):
+            name, arguments = base(command[index]), command[index + 1 :]
+            if name in launchers and (own := _own_arguments(command[index], arguments)) is not None:
+                yield Invocation(name, own, expand)
+
+
+def parts(call: Invocation) -> list[list[tuple[str, list[str]]]]:
+    """The options of a call of mpirun, of each of its programs (`mpirun -n 1 a : -n 7 b`): name without dashes, and values."""
+    found: list[list[tuple[str, list[str]]]] = [[]]
+    words, index, ended = call.arguments, 0, False
+    while index < len(words):
+        word, index = words[index], index + 1
+        if word == ":":
+            found, ended = [*found, []], False
+        elif ended or not word.startswith("-"):
+            ended = True
+        else:
+            name, equals, joined = word.lstrip("-").partition("=")
+            count = 0 if equals else _values_of_mpirun(name, words[index:])
+            found[-1].append((name, [joined] if equals else list(words[index : index + count])))
+            index += count
+    return found
+
+
+def _values_of_mpirun(name: str, following: Sequence[str]) -> int:
+    """How many words belong to an option of mpirun; one that is not known has a value unless a program or option follows."""
+    facts = load("launchers")["mpirun"]
+    for count, kind in enumerate(("flags", "values", "pairs")):
+        if name in facts[kind]:
+            return count
+    return int(len(following) > 1 and not following[0].startswith("-") and "/" not in following[0] and not _is_program(following[0]))
+
+
+def _own_arguments(word: str, arguments: Sequence[str]) -> Sequence[str] | None:
+    """The options of a launcher before its program; None where it is called for something else."""
+    name = base(word)
+    if name in MPIRUN:
+        return arguments
+    if word.rpartition("/")[2] in ACCELERATE:
+        if "launch" not in arguments[:1]:
+            return None
+        arguments = arguments[1:]
+    flags = load("launchers")["flags"]["torchrun" if name in TORCHRUN else name]
+    index = 0
+    while index < len(arguments) and arguments[index].startswith("-"):
+        index += 1 if "=" in arguments[index] or _is_attached(arguments[index]) or _plain(arguments[index]) in flags else 2
+    return arguments[:index]
+
+
+def _is_attached(word: str) -> bool:
+    """Whether a short option has its value behind it, as in `-r3`."""
+    return len(word) > len("-r") and word[1] != "-" and not word[2].isalpha()
+
+
+def _programs(command: Sequence[str]) -> Iterator[int]:
+    """Where the command's program is, and the one that this runs in turn, and so on."""
+    index = next((at for at, word in enumerate(command) if word not in _WORDS_BEFORE and not _ASSIGNMENT.match(word)), None)
+    while index is not None:
+        yield index
+        name, after = base(command[index]), index + 1
+        if _PYTHON.fullmatch(name):
+            index = _run_by_python(command, after)
+        elif _runs_another(name, command[after:]):
+            index = next((at for at in range(after, len(command)) if _is_program(command[at])), None)
+        else:
+            return
+
+
+def _runs_another(name: str, arguments: Sequence[str]) -> bool:
+    facts = load("launchers")
+    if name in facts["environments"]:
+        return "run" in arguments or "exec" in arguments
+    # Options alone are for the image's own program.
+    return name in MPIRUN or name in facts["wrappers"] or name.startswith("-") or _SCRIPT.fullmatch(name) is not None
+
+
+def _is_program(word: str) -> bool:
+    """Whether a word is a program that runs others, or a launcher."""
+    name = base(word)
+    named = _PYTHON.fullmatch(name) or _SHELL.fullmatch(name)
+    return bool(named) or name in RANKS | MPIRUN or name in load("launchers")["wrappers"]
+
+
+def _run_by_python(command: Sequence[str], index: int) -> int | None:
+    """The module or script that Python runs; None for a text of its own (-c)."""
+    while index < len(command):
+        word = command[index]
+        if not word.startswith("-"):
+            return index
+        if word.startswith("-c"):
+            return None
+        if re.fullmatch(r"-[A-Za-z]*m", word):
+            return index + 1 if index + 1 < len(command) else None
+        index += 2 if word in _PYTHON_VALUES else 1
+    return None
+
+
+def _with_scripts(command: Sequence[str], depth: int = 0) -> Iterator[list[str]]:
+    """A command, and the commands of the scripts among its words."""
+    yield list(command)
+    for index, word in enumerate(command):
+        if depth < _DEEPEST and _is_line(word) and (_is_for_a_shell(command, index) or _is_handed_on(command, word)):
+            for inner in shell.commands(word):
+                yield from _with_scripts(inner, depth + 1)
+
+
+def _is_for_a_shell(command: Sequence[str], index: int) -> bool:
+    """Whether the word is what a shell before it is told to run, with options between them, as in `bash -euo pipefail -c`."""
+    told = False
+    for word in reversed(command[:index]):
+        if _SHELL.fullmatch(base(word)):
+            return told
+        if not _SHELL_OPTION.fullmatch(word):
+            return False
+        told = told or _IS_TOLD.fullmatch(word) is not None
+    return False
+
+
+def _is_handed_on(command: Sequence[str], line: str) -> bool:
+    """Whether a launcher's command line is one word, and a program that runs others gets it."""
+    program = next(_programs(command), None)
+    runs = program is not None and _runs_another(base(command[program]), command[program + 1 :])
+    return runs and base(line.split()[0]) in RANKS | MPIRUN
+
+
+def _texts(container: Node) -> Iterator[str]:
+    for node in (*container.at("command").elements(), *container.at("args").elements()):
+        yield node.text()
+
+
+def _is_line(text: str) -> bool:
+    return len(text.split()) > 1
 
 
 def _plain(name: str) -> str:

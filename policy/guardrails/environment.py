@@ -1,9 +1,10 @@
 """Environment variables of pods: what overrides the tuning of the EFA plug-in, and interfaces that are not there."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from guardrails import command, shell
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import GPU, POD_TYPES, PodTemplate, pod_templates
@@ -16,7 +17,13 @@ _FORCED = frozenset(
     }
 )
 _VERBS = "RDMAV_"
-_ASSIGNED = re.compile(r"(?<![A-Za-z0-9_$])([A-Z][A-Z0-9_]{3,40})=([^\s;&|\"']*)")
+_VALUE = rf"(?:{shell.DOUBLE_QUOTED}|{shell.SINGLE_QUOTED}|(?:{shell.SUBSTITUTION}|\$\{{[^{{}}]*+\}}|[^\s;&|\"'])*+)"
+_ASSIGNED = re.compile(rf"(?<![A-Za-z0-9_$.-])([A-Za-z_][A-Za-z0-9_]*+)=({_VALUE})", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_REFERENCE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)")
+_PAIRS, _LISTS = frozenset({"genv", "env"}), frozenset({"genvlist", "envlist"})
+# A variable that stands for one that stands for one, and so on.
+_DEEPEST = 5
 _SOCKETS = "NCCL_SOCKET_IFNAME"
 _IDENTITY_LINK = "pod-id-link0"
 # The VPC CNI names a pod's interfaces so; a node's own are ens5, enp39s0 and the like.
@@ -31,44 +38,118 @@ class Variable:
     name: str
     value: Node
     """Its value, or the place that sets it."""
-    text: str
-    """The value as text; empty where it is not literal."""
+    literal: str | None = None
+    """What a command line sets it to."""
+
+    @property
+    def text(self) -> str:
+        """The value as text; empty where it is not literal. Raises `Undecided` where it is unknown."""
+        if self.literal is not None:
+            return self.literal
+        return "" if isinstance(self.value.raw, dict) else self.value.text()
+
+    @property
+    def source(self) -> Node:
+        """Where an entry of `env` has its value from, if it says so."""
+        return self.value.at("valueFrom")
 
 
 def variables(container: Node) -> Iterator[Variable]:
     """The variables of a container: of `env`, and assignments in its command line."""
     for entry in container.at("env").elements():
         value = entry.at("value")
-        yield Variable(entry.at("name").text(), value if value.present else entry, value.text())
+        yield Variable(entry.at("name").text(), value if value.present else entry)
     for word in (*container.at("command").elements(), *container.at("args").elements()):
         yield from assigned(word)
+    yield from _given_by_mpirun(command.commands(container), command.place(container))
 
 
 def assigned(place: Node) -> Iterator[Variable]:
-    """The assignments in a text: export X=1, mpirun -x X=1, env X=1."""
-    for matched in _ASSIGNED.finditer(place.text()):
-        yield Variable(matched[1], place, matched[2])
+    """The assignments in a text: export X=1, mpirun -x X=1, env X=1; not those in comments."""
+    for matched in _ASSIGNED.finditer(shell.without_comments(place.text())):
+        yield Variable(matched[1], place, shell.unquoted(matched[2]))
+
+
+def handed_on(commands: Sequence[Sequence[str]], place: Node) -> Iterator[Variable]:
+    """The variables that mpirun takes from its own environment for the ranks: -x X, -genvlist X,Y."""
+    for name, values in _options_of_mpirun(commands):
+        if name == "x" or name in _LISTS:
+            for each in values[0].split(","):
+                if _NAME.fullmatch(each):
+                    yield Variable(each, place, "")
+
+
+def _given_by_mpirun(commands: Sequence[Sequence[str]], place: Node) -> Iterator[Variable]:
+    for name, values in _options_of_mpirun(commands):
+        if name in _PAIRS and len(values) > 1:
+            yield Variable(values[0], place, values[1])
+
+
+def _options_of_mpirun(commands: Sequence[Sequence[str]]) -> Iterator[tuple[str, list[str]]]:
+    for call in command.invocations(commands, command.MPIRUN):
+        for part in command.parts(call):
+            yield from ((name, values) for name, values in part if values)
+
+
+def settings(container: Node, name: str) -> list[Variable]:
+    """What a variable may be: what the command line sets it to, maybe under conditions, or else the last entry of `env`."""
+    found = [variable for variable in variables(container) if variable.name == name]
+    return [variable for variable in found if variable.literal is not None] or found[-1:]
+
+
+def last(container: Node, name: str) -> Variable | None:
+    """The variable as it was set last."""
+    return next(reversed(settings(container, name)), None)
+
+
+def expanded(container: Node, text: str) -> str:
+    """The text with values for the variables that the container sets to one literal; of others the name stays.
+
+    Raises:
+        Undecided: the value of one of them is unknown.
+    """
+    for _ in range(_DEEPEST):
+        if "$" not in text:
+            break
+        text = _REFERENCE.sub(lambda found: _value(container, found), text)
+    return text
+
+
+def _value(container: Node, reference: re.Match[str]) -> str:
+    values = {variable.text for variable in settings(container, reference[1] or reference[2] or reference[3])}
+    return (values.pop() if len(values) == 1 else "") or reference[0]
 
 
 def _forced(resource: Resource, report: Report) -> None:
     if resource.type == CONFIG_MAP:
-        for _, text in resource.at("data").entries():
+        for name, text in resource.at("data").entries():
             with report.part():
-                for variable in assigned(text):
+                for variable in _of_file(name, text):
                     _judge(resource, variable, report)
         return
     for template in pod_templates(resource):
         for container in template.all_containers():
             with report.part():
-                for variable in variables(container):
-                    _judge(resource, variable, report)
+                for variable in (*variables(container), *handed_on(command.commands(container), command.place(container))):
+                    with report.part():
+                        _judge(resource, variable, report)
+
+
+def _of_file(name: str, text: Node) -> Iterator[Variable]:
+    """The variables that a key of a ConfigMap is, for pods that take it as their environment, or that a script under it sets."""
+    if _NAME.fullmatch(name):
+        yield Variable(name, text)
+    commands = command.scripted(text.text())
+    yield from (*assigned(text), *_given_by_mpirun(commands, text), *handed_on(commands, text))
 
 
 def _judge(resource: Resource, variable: Variable, report: Report) -> None:
+    if not variable.name.startswith(_VERBS) and variable.name not in _FORCED:
+        return
     found = f"{variable.name}={variable.text}"
     if variable.name.startswith(_VERBS):
         report.refuse(resource, variable.value, allowed=f"no {_VERBS}* at all: libfabric decides by kernel and provider", found=found)
-    elif variable.name in _FORCED:
+    else:
         report.advise(resource, variable.value, allowed="unset: the EFA plug-in of NCCL chooses it by instance type", found=found)
 
 
@@ -106,6 +187,8 @@ def _excluded(resource: Resource, variable: Variable, names: str, report: Report
 
 def _visible(resource: Resource, template: PodTemplate, container: Node, report: Report) -> None:
     for variable in variables(container):
+        if variable.name not in ("NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"):
+            continue
         found = f"{variable.name}={variable.text}"
         if variable.name == "NVIDIA_VISIBLE_DEVICES" and variable.text == "all":
             report.refuse(resource, variable.value, allowed="unset: the device plug-in sets it to the pod's own devices", found=found)
@@ -132,7 +215,7 @@ RULES = (
         check=_forced,
         why="settings copied from another type or release make collectives slow without an error; RDMAV_FORK_SAFE breaks on new kernels.",
         fix="remove the variable; NCCL_DEBUG=WARN is fine.",
-        source="aws-ofi-nccl 1.21.1 doc/efa-env-var",
+        source="aws-ofi-nccl 1.21.1 doc/efa-env-var; mpirun -x of Open MPI, -genv of MPICH",
         valid=_pod(NCCL_DEBUG="WARN"),
         invalid=_pod(RDMAV_FORK_SAFE="1"),
     ),

@@ -1,12 +1,13 @@
 """Pods: what a training pod must ask for so that the fabric is really attached to it."""
 
+from guardrails import gang
 from guardrails.environment import Variable, variables
 from guardrails.facts import efa_interfaces
 from guardrails.node import Node
 from guardrails.placing import wanted_labels
 from guardrails.pool import INSTANCE_TYPE
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.template import EFA, GPU, POD_TYPES, SERVERS, PodTemplate, count, pod_templates
+from guardrails.template import EFA, GPU, POD_TYPES, PodTemplate, count, pod_templates
 from guardrails.tokens import POD
 
 _LAUNCHER, _WORKER = "Launcher", "Worker"
@@ -44,7 +45,7 @@ def _count_fits_type(resource: Resource, template: PodTemplate, report: Report) 
     asked = template.requested(EFA)
     if asked > max(counts):
         report.refuse(resource, place, allowed=f"at most {max(counts)} {EFA} on {names}", found=f"asking {asked} {EFA}")
-    elif asked == 0 and min(counts) > 0 and template.replicas > 1 and template.requested(GPU) > 0 and resource.type not in SERVERS:
+    elif asked == 0 and min(counts) > 0 and gang.size(resource, template) > 1 and template.requested(GPU) > 0:
         allowed = f"{min(counts)} {EFA} on {names}, because {template.replicas} pods with GPUs train together"
         report.refuse(resource, place, allowed=allowed, found=f"asking no {EFA}")
 

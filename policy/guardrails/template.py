@@ -33,8 +33,6 @@ NEURON = "aws.amazon.com/neuron"
 NEURON_CORE = "aws.amazon.com/neuroncore"
 DEVICES = (GPU, NEURON, NEURON_CORE)
 """What computes; EFA only carries."""
-SERVERS = frozenset({DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, RAY_SERVICE})
-"""Kinds whose pods work each by itself."""
 SUBMITTER = "Submitter"
 """The pod that hands a RayJob to its cluster; another takes its place where it goes."""
 

@@ -14,6 +14,7 @@ from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import UNKNOWN, Thing, analyze, not_evaluated, registered, violations
 from tests.unit.policy.case import Case
 from tests.unit.policy.cases import CASES
+from tests.unit.policy.cases.batch_job import ENV_FROM, SET, shell
 from tests.unit.policy.mutation import REMOVE, with_each
 from tests.unit.policy.test_cases import name
 
@@ -108,3 +109,9 @@ def test_a_parallel_size_of_nothing_is_refused_and_divides_nothing() -> None:
         if case.rule in ("PAR01", "PAR02", "DSP01"):
             for _, things in with_each(case.things, 0):
                 analyze(*things, rules=[RULE_BY_ID[case.rule]])
+
+
+def test_a_rendezvous_that_a_config_map_may_hold_is_not_decided() -> None:
+    said = analyze(shell("torchrun --nnodes=4 train.py", **{ENV_FROM: SET}), rules=[RULE_BY_ID["JOB03"]])
+    assert violations(said, "JOB03") == []
+    assert "pretrain.spec.template.spec.containers[0].envFrom" in not_evaluated(said, "JOB03")[0]

@@ -23,7 +23,14 @@ _JOB = {
                 "containers": [
                     {
                         "name": "main",
-                        "command": ["torchrun", "--nnodes=4", "--nproc-per-node=8", "--rdzv-endpoint=pretrain-0.ranks:29500", "train.py"],
+                        "command": [
+                            "torchrun",
+                            "--nnodes=4",
+                            "--nproc-per-node=8",
+                            "--rdzv-backend=c10d",
+                            "--rdzv-endpoint=pretrain-0.ranks:29500",
+                            "train.py",
+                        ],
                         "resources": {"limits": {GPU: 8}},
                     }
                 ],
@@ -48,8 +55,29 @@ def torchrun(*words: str, **changes: Any) -> Thing:
     return job({COMMAND: ["torchrun", *words, "train.py"], **changes})
 
 
-def master(**source: Any) -> Thing:
-    return torchrun("--nnodes=4", "--node-rank=0", "--master-addr=x", **{ENV: [{"name": "MASTER_ADDR", **source}]})
+def shell(*lines: str, **changes: Any) -> Thing:
+    """A shell script in the container."""
+    return job({COMMAND: ["bash", "-ec", "\n".join(lines)], **changes})
+
+
+def variables(**values: Any) -> list[dict[str, Any]]:
+    """Environment entries: literal values, or where they come from."""
+    return [{"name": name, **(value if isinstance(value, dict) else {"value": value})} for name, value in values.items()]
+
+
+def owned(kind: str, *words: str, **changes: Any) -> Thing:
+    """Four pods of a Deployment or the like."""
+    spec = job({COMMAND: list(words), **changes}).properties["spec"]["template"]
+    return Thing(type=kind, name="serve", properties={"metadata": {"name": "serve"}, "spec": {"replicas": 4, "template": spec}})
+
+
+def cron(changes: dict[str, Any]) -> Thing:
+    spec = {"schedule": "0 3 * * *", "jobTemplate": {"spec": job(changes).properties["spec"]}}
+    return Thing(type=tokens.CRON_JOB, name="nightly", properties={"metadata": {"name": "nightly"}, "spec": spec})
+
+
+def master(*, before: list[dict[str, Any]] | None = None, **source: Any) -> Thing:
+    return torchrun("--nnodes=4", "--node-rank=0", "--master-addr=x", **{ENV: [*(before or []), {"name": "MASTER_ADDR", **source}]})
 
 
 def field(path: str) -> dict[str, Any]:
@@ -80,8 +108,14 @@ def neuron_by_affinity(*types: str, cores: int) -> Thing:
     return job({f"{POD}/affinity": affinity, LIMITS: limits, COMMAND: ["python3", "train.py"], **ONE_POD})
 
 
+TWO_PODS = {"spec/parallelism": 2, "spec/completions": 2}
 ONE_POD = {"spec/parallelism": 1, "spec/completions": 1}
 LOCALHOST = [{"name": "MASTER_ADDR", "value": "localhost"}]
+C10D = ("--rdzv-backend=c10d", "--rdzv-endpoint=a:1")
+GANG = "torchrun --nnodes=4 --nproc-per-node=8 --rdzv-backend=c10d --rdzv-endpoint=pretrain-0.ranks:29500 train.py"
+QUEUE = {"spec/completions": 100, "spec/completionMode": b.DELETE, f"{POD}/subdomain": b.DELETE, LIMITS: {GPU: 1}}
+SET = [{"configMapRef": {"name": "rendezvous"}}]
+ENV_FROM = f"{POD}/containers/0/envFrom"
 
 
 def ranked(address: str) -> dict[str, Any]:
@@ -118,7 +152,7 @@ CASES = (
     valid("JOB02", torchrun("--nnodes=4", "--rdzv-endpoint=10.0.3.7:29500")),
     valid("JOB02", b.volcano_job()),
     valid("JOB02", job({"spec/parallelism": 1, COMMAND: ["torchrun", "--standalone", "--nproc-per-node=8", "x"]}), edge=True),
-    invalid("JOB02", job({"spec/parallelism": 2, COMMAND: ["torchrun", "--standalone", "x"]}), says="is --standalone", edge=True),
+    invalid("JOB02", job({**TWO_PODS, COMMAND: ["torchrun", "--standalone", "x"]}), says="is --standalone", edge=True),
     invalid("JOB02", master(**field("status.podIP")), says="fieldPath is status.podIP"),
     invalid("JOB02", master(**field("metadata.name")), says="no field of the pod itself"),
     invalid("JOB02", master(value="localhost"), says="env[0].value is localhost"),
@@ -126,26 +160,27 @@ CASES = (
     invalid("JOB02", torchrun("--nnodes=4", "--master_addr=$(hostname)"), says="--master-addr $(hostname)"),
     invalid("JOB02", job({COMMAND: ["bash", "-c", "torchrun --nnodes 4 --master-addr $POD_IP train.py"]}), says="--master-addr $POD_IP"),
     invalid("JOB03", torchrun("--nnodes=4", **{ENV: LOCALHOST}), says="--nnodes 4 alone"),
-    invalid("JOB03", torchrun("--nnodes=2", "--rdzv-endpoint=a:1"), says="is --nnodes 2; allowed: --nnodes 4", edge=True),
+    invalid("JOB03", torchrun("--nnodes=2", *C10D), says="is --nnodes 2; allowed: --nnodes 4", edge=True),
     invalid("JOB03", torchrun("--nnodes=2", **{"spec/parallelism": 2}), says="--nnodes 2 alone", edge=True),
     invalid("JOB03", job({COMMAND: ["deepspeed", "--num_gpus=16", "train.py"]}), says="16 processes per node"),
     valid("JOB03", torchrun("--nnodes=4", **ranked("PET_MASTER_ADDR"))),
-    valid("JOB03", torchrun("--nnodes=4", **ranked("MASTER_ADDR"))),
-    valid("JOB03", torchrun("--nnodes=4", **{ENV: [{"name": "PET_RDZV_ENDPOINT", "value": "a:1"}]})),
+    invalid("JOB03", torchrun("--nnodes=4", **ranked("MASTER_ADDR")), says="--nnodes 4 alone"),
+    invalid("JOB03", torchrun("--nnodes=4", **{ENV: variables(PET_RDZV_ENDPOINT="a:1")}), says="--nnodes 4 alone", edge=True),
+    valid("JOB03", torchrun("--nnodes=4", **{ENV: variables(PET_RDZV_ENDPOINT="a:1", PET_RDZV_BACKEND="c10d")}), edge=True),
     valid("JOB03", Thing(type=tokens.POD, name="rank", properties={"spec": job().properties["spec"]["template"]["spec"]})),
     valid("JOB03", torchrun("--nnodes=1", "--nproc-per-node=8")),
-    valid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=8", "--rdzv-endpoint=a:1", **{LIMITS: {}})),
+    valid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=8", *C10D, **{LIMITS: {}})),
     valid("JOB03", job()),
-    valid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=gpu", "--rdzv-endpoint=a:1")),
+    valid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=gpu", *C10D)),
     valid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=8", "--node-rank=$(RANK)", "--master-addr=a.b")),
     valid("JOB03", batch(1, 8, 8)),
     valid("JOB03", batch(8, 8, 1, gres="h100:8")),
     valid("JOB03", b.volcano_job({f"{b.TASK_CONTAINER}/command": ["python3", "train.py"]})),
-    valid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=8", "--rdzv-endpoint=a:1", **{LIMITS: {GPU: 8}}), edge=True),
-    invalid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=9", "--rdzv-endpoint=a:1"), says="at most 8 processes", edge=True),
+    valid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=8", *C10D, **{LIMITS: {GPU: 8}}), edge=True),
+    invalid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=9", *C10D), says="at most 8 processes", edge=True),
     invalid("JOB03", batch(8, 8, 8), says="8 tasks x 8 processes = 64 per node"),
     invalid("JOB03", batch(2, 8, 8, gres="gpu:8"), says="at most 8, the node's GPUs"),
-    invalid("JOB03", torchrun("--nnodes=8", "--nproc-per-node=8", "--rdzv-endpoint=a:1"), says="--nnodes 4, the pods of the job"),
+    invalid("JOB03", torchrun("--nnodes=8", "--nproc-per-node=8", *C10D), says="--nnodes 4, the pods of the job"),
     invalid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=8"), says="--nnodes 4 alone"),
     invalid("JOB03", torchrun("--nnodes=4", "--node-rank=0"), says="--rdzv-endpoint (or --node-rank and --master-addr)"),
     invalid("JOB03", b.volcano_job(), says="containers[0].command is --nnodes 4 alone"),
@@ -172,3 +207,135 @@ CASES = (
     valid("JOB04", neuron_by_affinity("trn1.32xlarge", "trn2.48xlarge", cores=16)),
     invalid("JOB04", neuron_by_affinity("trn1.32xlarge", cores=16), says="32: 16 devices x 2 cores on trn1"),
 )
+
+MEETING = (
+    # torchrun's rendezvous is static unless a backend is named: every pod would be node 0.
+    invalid("JOB03", torchrun("--nnodes=4", "--rdzv-endpoint=a:1"), says="--nnodes 4 alone"),
+    invalid("JOB03", torchrun("--nnodes=4", "--rdzv-backend=static", "--rdzv-endpoint=a:1"), says="--nnodes 4 alone"),
+    invalid("JOB03", torchrun("--nnodes=4", "--rdzv-backend=c10d"), says="--nnodes 4 alone"),
+    invalid("JOB03", torchrun("--nnodes=4", "--rdzv-backend=c10d", "--node-rank=$(RANK)", "--master-addr=a.b"), says="--nnodes 4 alone"),
+    invalid("JOB03", torchrun("--nnodes=4", "--node-rank=$(RANK)", **{ENV: variables(MASTER_ADDR="a.b")}), says="--nnodes 4 alone"),
+    invalid("JOB03", torchrun("--nnodes=4", "--node-rank=0", "--master-addr=a.b"), says="--node-rank 0 in 4 pods"),
+    invalid(
+        "JOB03",
+        torchrun("--nnodes=4", "--master-addr=a.b", **{ENV: variables(PET_NODE_RANK="0")}),
+        says="--node-rank 0 in 4 pods",
+        edge=True,
+    ),
+    valid("JOB03", torchrun("--nnodes=4", "--node-rank=$(RANK)", "--rdzv-endpoint=a:1"), edge=True),
+    valid("JOB03", torchrun("--nnodes=4", "--node-rank=$(RANK)", **{ENV: variables(PET_MASTER_ADDR="a.b")}), edge=True),
+    valid("JOB03", torchrun("--nnodes=4", "--rdzv_backend", "etcd-v2", "--rdzv_endpoint", "etcd:2379")),
+    valid("JOB03", shell("export PET_RDZV_ENDPOINT=a:1 PET_RDZV_BACKEND=c10d", "torchrun --nnodes=4 train.py")),
+    # A Job for each node.
+    valid("JOB03", torchrun("--nnodes=4", "--node-rank=1", "--master-addr=a.b", **ONE_POD), edge=True),
+    invalid("JOB03", torchrun("--nnodes=4", *C10D, **ONE_POD), says="is --nnodes 4; allowed: --nnodes 1"),
+    # Addresses of the pod itself.
+    invalid("JOB02", torchrun(**{ENV: variables(PET_RDZV_ENDPOINT="localhost:29500")}), says="env[0].value is localhost:29500"),
+    invalid("JOB02", torchrun(**{ENV: variables(PET_MASTER_ADDR=field("status.podIP"))}), says="fieldPath is status.podIP"),
+    invalid("JOB02", shell("MASTER_ADDR=$(hostname -i) torchrun --nnodes=4 train.py"), says="MASTER_ADDR=$(hostname -i)"),
+    invalid("JOB02", shell('export MASTER_ADDR="$(hostname -I | cut -d" " -f1)"', "python3 train.py"), says="MASTER_ADDR=$(hostname -I"),
+    invalid(
+        "JOB02",
+        shell("export MASTER_ADDR=localhost; torchrun --nnodes=4 --node-rank=$R --master-addr=$MASTER_ADDR x"),
+        says="MASTER_ADDR=localhost",
+    ),
+    invalid("JOB02", master(value="$(MY_IP)", before=variables(MY_IP=field("status.podIP"))), says="env[1].value is $(MY_IP)"),
+    invalid("JOB02", master(value="$(ME).ranks", before=variables(ME=field("metadata.name"))), says="env[1].value is $(ME).ranks"),
+    invalid(
+        "JOB02", torchrun("--nnodes=4", "--master-addr=$(ME)", **{ENV: variables(ME=field("status.podIP"))}), says="--master-addr $(ME)"
+    ),
+    invalid("JOB02", torchrun("--nnodes=4", "--master-addr=::1"), says="--master-addr ::1"),
+    invalid("JOB02", torchrun("--nnodes=4", "--rdzv-endpoint=[::1]:29500"), says="--rdzv-endpoint [::1]:29500"),
+    invalid("JOB02", torchrun("--nnodes=4", "--rdzv-endpoint=0.0.0.0:29500"), says="--rdzv-endpoint 0.0.0.0:29500", edge=True),
+    valid("JOB02", torchrun("--nnodes=4", "--rdzv-endpoint=[fd00::1]:29500"), edge=True),
+    valid("JOB02", torchrun("--nnodes=4", "--master-addr=fd00::1")),
+    valid("JOB02", master(value="$(ME)-0.ranks", before=variables(ME="pretrain")), edge=True),
+    valid("JOB02", shell("export MASTER_ADDR=$(hostname | sed 's/[0-9]*$/0/').ranks", "torchrun --nnodes=4 train.py"), edge=True),
+    valid("JOB02", shell("MASTER_ADDR=${HOSTNAME%-*}-0.ranks torchrun --nnodes=4 train.py")),
+    valid(
+        "JOB02", shell("if test $R = 0; then MASTER_ADDR=localhost; else MASTER_ADDR=a.b; fi", "torchrun --nnodes=4 train.py"), edge=True
+    ),
+)
+
+COUNTS = (
+    invalid("JOB03", torchrun(**{ENV: variables(PET_NPROC_PER_NODE="64")}), says="64 processes per node"),
+    invalid("JOB03", torchrun(*C10D, **{ENV: variables(PET_NNODES="8")}), says="--nnodes 4, the pods of the job"),
+    invalid("JOB03", torchrun("--nnodes=$(NODES)", *C10D, **{ENV: variables(NODES="8")}), says="is --nnodes 8"),
+    invalid("JOB03", shell("NODES=8", "torchrun --nnodes=$NODES --rdzv-backend=c10d --rdzv-endpoint=a:1 train.py"), says="is --nnodes 8"),
+    valid(
+        "JOB03", torchrun("--nnodes=4", "--nproc-per-node=8", *C10D, **{ENV: variables(PET_NPROC_PER_NODE="64", PET_NNODES="8")}), edge=True
+    ),
+    valid("JOB03", torchrun("--nnodes=$(NODES)", *C10D, **{ENV: variables(NODES=field("metadata.annotations['n']"))})),
+    invalid(
+        "JOB03", job({COMMAND: ["accelerate", "launch", "--num_machines=8", "train.py"]}), says="--num-machines 4, the pods of the job"
+    ),
+    invalid("JOB03", job({COMMAND: ["deepspeed", "--num_nodes=8", "train.py"]}), says="at most --num-nodes 4"),
+    invalid("JOB03", job({COMMAND: ["deepspeed", "--no_ssh", "--num_nodes=2", "train.py"]}), says="--num-nodes 4, the pods of the job"),
+    valid("JOB03", job({COMMAND: ["deepspeed", "--num_nodes=4", "train.py"]}), edge=True),
+    # One pod reaches the others, of another resource, by their host names.
+    valid("JOB03", job({**ONE_POD, COMMAND: ["deepspeed", "--hostfile=/etc/hosts", "--num_nodes=4", "train.py"]}), edge=True),
+    invalid("JOB03", torchrun("--nnodes=8:8", *C10D), says="is --nnodes 8"),
+    invalid("JOB03", torchrun("--nnodes=5:8", *C10D), says="is --nnodes 5:8; allowed: at most 4", edge=True),
+    valid("JOB03", torchrun("--nnodes=4:8", *C10D), edge=True),
+    valid("JOB03", torchrun("--nnodes=1:2", *C10D)),
+    invalid("JOB03", cron({COMMAND: ["torchrun", "--nnodes=8", *C10D, "train.py"]}), says="--nnodes 4, the pods of the job"),
+    valid("JOB03", cron({})),
+    invalid("JOB01", cron({"spec/completionMode": "NonIndexed"}), says="jobTemplate.spec.completionMode is NonIndexed"),
+    valid("JOB01", cron({})),
+    # Each line of a script is a command of its own, and a script's arguments are not the launcher's.
+    invalid("JOB03", shell("torchrun --nproc-per-node=64 train.py; python x.py --nproc-per-node=8"), says="64 processes per node"),
+    invalid("JOB03", shell("torchrun --nproc-per-node=64 train.py", "torchrun --nproc-per-node=8 eval.py"), says="64 processes per node"),
+    invalid(
+        "JOB03", shell("torchrun --nproc-per-node=8 train.py && \\", "  torchrun --nproc-per-node=64 eval.py"), says="64 processes per node"
+    ),
+    valid("JOB03", shell("# torchrun --nnodes=8 --nproc-per-node=64 train.py", GANG), edge=True),
+    valid("JOB03", shell(f"{GANG} --nproc-per-node=64"), edge=True),
+    valid("JOB03", shell(f"echo 'then torchrun --nproc-per-node=64 x' && {GANG}")),
+    valid("JOB02", shell(GANG, "torchrun --standalone --nproc-per-node=8 eval.py"), edge=True),
+    valid("JOB02", torchrun("--nnodes=4", "train.py", "--master-addr", "localhost")),
+)
+
+QUEUES = (
+    valid("JOB01", job({**QUEUE, COMMAND: ["python3", "infer.py"]}), edge=True),
+    valid("JOB01", job({**QUEUE, "spec/completions": b.DELETE, COMMAND: ["python3", "infer.py"]})),
+    valid("JOB01", job({**QUEUE, COMMAND: ["torchrun", "--standalone", "--nproc-per-node=1", "infer.py"]})),
+    valid("JOB02", job({**QUEUE, COMMAND: ["torchrun", "--standalone", "infer.py"]})),
+    invalid("JOB01", job({**QUEUE, "spec/completions": 4, COMMAND: ["python3", "infer.py"]}), says="completionMode is unset", edge=True),
+    invalid("JOB01", job({**QUEUE, COMMAND: ["torchrun", "--nnodes=4", *C10D, "x"]}), says="completions is 100; allowed: 4"),
+    invalid("JOB01", job({**QUEUE, COMMAND: ["python3", "x"], ENV: variables(MASTER_ADDR="a.b")}), says="completions is 100; allowed: 4"),
+    # A launcher's name is no call of it.
+    *(
+        valid("JOB01", shell(line, **{LIMITS: {}, "spec/completionMode": b.DELETE}))
+        for line in (
+            "pip install accelerate && python prep.py",
+            "cd /opt/deepspeed && python prep.py",
+            "python prep.py --strategy deepspeed",
+            "python -m pip install deepspeed",
+            "command -v torchrun || echo torchrun",
+            "accelerate config default",
+        )
+    ),
+    *(
+        invalid("JOB01", shell(line, **{LIMITS: {}, "spec/completionMode": b.DELETE}), says="completionMode is unset")
+        for line in (
+            "exec torchrun --nnodes=4 x",
+            "env NCCL_DEBUG=WARN OMP_NUM_THREADS=8 torchrun x",
+            "NCCL_DEBUG=WARN /opt/conda/bin/torchrun x",
+            "python -u -m torch.distributed.run x",
+            "python3.11 -m accelerate.commands.launch x",
+            "numactl --interleave=all torchrun x",
+            "if true; then torchrun x; fi",
+            "conda run -n train torchrun x",
+            "bash -c 'torchrun x'",
+            "/opt/nvidia/nvidia_entrypoint.sh deepspeed x",
+            "cat <<END\nit's\nEND\ntorchrun x",
+        )
+    ),
+    # Copies of a server are no run of several nodes.
+    valid("JOB02", owned(tokens.DEPLOYMENT, "torchrun", "--standalone", "serve.py")),
+    valid("JOB02", owned(tokens.STATEFUL_SET, "python3", "serve.py", **{ENV: LOCALHOST})),
+    valid("JOB02", owned(tokens.DAEMON_SET, "python3", "serve.py", **{ENV: LOCALHOST})),
+    invalid("JOB02", owned(tokens.STATEFUL_SET, "torchrun", "--nnodes=4", "x", **{ENV: LOCALHOST}), says="is localhost", edge=True),
+)
+
+CASES += MEETING + COUNTS + QUEUES

@@ -340,6 +340,11 @@ def config_map(text: str) -> Thing:
     return Thing(type=tokens.CONFIG_MAP, name="script", properties={"metadata": {"name": "script"}, "data": {"run.sh": text}})
 
 
+def settings(**data: str) -> Thing:
+    """A ConfigMap that pods take as their environment."""
+    return Thing(type=tokens.CONFIG_MAP, name="settings", properties={"metadata": {"name": "settings"}, "data": data})
+
+
 HOST = {"spec/hostNetwork": True}
 SOCKETS = "NCCL_SOCKET_IFNAME"
 
@@ -362,6 +367,19 @@ ENVIRONMENT = (
     invalid("ENV01", scripted("mpirun", "-np", "8", "-x", "FI_EFA_USE_DEVICE_RDMA=1", "python"), says="FI_EFA_USE_DEVICE_RDMA=1"),
     invalid("ENV01", config_map("#!/bin/sh\nexport RDMAV_HUGEPAGES_SAFE=1\n"), says='data["run.sh"]'),
     invalid("ENV01", pod(env={"NCCL_BUFFSIZE": ""}), says="NCCL_BUFFSIZE=;", edge=True),
+    # Quotes, options of mpirun, keys of a ConfigMap, comments.
+    invalid("ENV01", scripted("sh", "-c", 'export NCCL_PROTO="Simple" && python x'), says="NCCL_PROTO=Simple;"),
+    invalid("ENV01", scripted("mpirun", "-genv", "RDMAV_FORK_SAFE", "1", "python"), says="RDMAV_FORK_SAFE=1"),
+    invalid("ENV01", scripted("mpirun", "-x", "RDMAV_FORK_SAFE", "python"), says="RDMAV_FORK_SAFE="),
+    invalid("ENV01", scripted("bash", "-c", "mpiexec -genvlist A,NCCL_ALGO ./a"), says="NCCL_ALGO="),
+    invalid("ENV01", settings(RDMAV_FORK_SAFE="1", FI_PROVIDER="efa"), says="data.RDMAV_FORK_SAFE is RDMAV_FORK_SAFE=1"),
+    invalid("ENV01", config_map("mpirun -x RDMAV_FORK_SAFE python x"), says='data["run.sh"] is RDMAV_FORK_SAFE='),
+    valid("ENV01", settings(FI_PROVIDER="efa", NCCL_DEBUG="WARN"), edge=True),
+    valid("ENV01", config_map("# RDMAV_FORK_SAFE=1 is no longer needed\npython x  # NCCL_ALGO=Ring"), edge=True),
+    valid("ENV01", scripted("mpirun", "-x", "NCCL_DEBUG", "python", "x", "-x", "RDMAV_FORK_SAFE"), edge=True),
+    invalid("ENV02", scripted("sh", "-c", 'NVIDIA_VISIBLE_DEVICES="all" python x'), says="NVIDIA_VISIBLE_DEVICES=all"),
+    invalid("ENV02", scripted("sh", "-c", f"export {SOCKETS}='ens5'; python x"), says="=ens5"),
+    valid("ENV02", scripted("sh", "-c", f'export {SOCKETS}="eth0"; python x'), edge=True),
     invalid("ENV02", pod(env={"NCCL_DEBUG": "WARN", SOCKETS: "ens5"}), says="NCCL_SOCKET_IFNAME=ens5"),
     invalid("ENV02", pod(env={SOCKETS: "^pod-id-link0"}, spec={f"{MAIN}/command": ["sh", "-c", f"{SOCKETS}=ens5 python x"]}), says="=ens5"),
     invalid("ENV02", pod(env={SOCKETS: "ens5"}, spec={f"{MAIN}/command": ["sh", "-c", f"{SOCKETS}=ens6 python x"]}), says="=ens6"),

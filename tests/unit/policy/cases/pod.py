@@ -29,10 +29,18 @@ def efa_on(count: int, *types: str, replicas: int = 4) -> Thing:
     return b.volcano_job({**pod, "spec/tasks/0/template/spec/nodeSelector": b.DELETE, "spec/tasks/0/replicas": replicas})
 
 
-def serving(kind: str) -> Thing:
-    container = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": 8}}}
+def serving(kind: str, *command: str) -> Thing:
+    container = {"name": "main", "command": list(command), "resources": {"limits": {"nvidia.com/gpu": 8}}}
     spec = {"nodeSelector": {"node.kubernetes.io/instance-type": "p5.48xlarge"}, "containers": [container]}
     return Thing(type=kind, name="serve", properties={"spec": {"replicas": 2, "template": {"spec": spec}}})
+
+
+def queue(completions: int, *command: str) -> Thing:
+    """A Job of four pods at a time, of one GPU each."""
+    container = {"name": "main", "command": list(command), "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    spec = {"nodeSelector": {"node.kubernetes.io/instance-type": "g5.8xlarge"}, "containers": [container]}
+    counts = {"parallelism": 4, "completions": completions}
+    return Thing(type=tokens.JOB, name="infer", properties={"spec": {**counts, "template": {"spec": spec}}})
 
 
 CASES = (
@@ -47,6 +55,8 @@ CASES = (
     valid("EFA06", shell("FI_PROVIDER=efa,tcp torchrun train.py", 1), edge=True),
     invalid("EFA06", shell("FI_PROVIDER=efa,tcp torchrun train.py", 0), says="command[2] is FI_PROVIDER=efa,tcp; allowed", edge=True),
     invalid("EFA06", shell("export NCCL_NET_PLUGIN=aws-ofi && torchrun train.py", 0), says="command[2] is NCCL_NET_PLUGIN=aws-ofi"),
+    invalid("EFA06", shell('export FI_PROVIDER="efa" && torchrun train.py', 0), says="command[2] is FI_PROVIDER=efa;"),
+    invalid("EFA06", b.mpi_job({**NO_EFA, b.LAUNCHER_COMMAND: ["mpirun", "-genv", "FI_PROVIDER", "efa", "x"]}), says="FI_PROVIDER=efa"),
     invalid("EFA06", b.mpi_job({**NO_EFA, b.LAUNCHER_COMMAND: MPIRUN}), says="FI_PROVIDER=efa; allowed: only for workers that ask"),
     invalid(
         "EFA06",
@@ -86,5 +96,12 @@ CASES = (
     valid("EFA06", shell("export NCCL_NET_PLUGIN=none && torchrun train.py", 0)),
     valid("EFA06", serving(tokens.DEPLOYMENT)),
     valid("EFA06", serving(tokens.REPLICA_SET)),
-    invalid("EFA06", serving(tokens.STATEFUL_SET), says="because 2 pods with GPUs train together"),
+    valid("EFA06", serving(tokens.STATEFUL_SET, "torchrun", "--standalone", "serve.py"), edge=True),
+    valid("EFA06", serving(tokens.DAEMON_SET, "python3", "serve.py")),
+    invalid(
+        "EFA06", serving(tokens.STATEFUL_SET, "torchrun", "--nnodes=2", "x"), says="because 2 pods with GPUs train together", edge=True
+    ),
+    valid("EFA06", queue(100, "python3", "infer.py"), edge=True),
+    invalid("EFA06", queue(4, "python3", "infer.py"), says="because 4 pods with GPUs train together", edge=True),
+    invalid("EFA06", queue(100, "torchrun", "--nnodes=4", "x"), says="because 4 pods with GPUs train together"),
 )

@@ -1,0 +1,86 @@
+"""Which pods train together: the launchers they call, with how many nodes, and where these meet."""
+
+import re
+
+from guardrails import command, environment
+from guardrails.node import Node
+from guardrails.rule import Resource
+from guardrails.template import PodTemplate
+from guardrails.tokens import CRON_JOB, JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB, NODE_SET, RAY_CLUSTER, RAY_JOB, VOLCANO_JOB
+
+# The pods of other kinds are copies of a server, or one for each node, unless their launcher says otherwise.
+_TOGETHER = frozenset({JOB, CRON_JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
+_RENDEZVOUS = frozenset({"MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT", "WORLD_SIZE", "NNODES", "NODE_RANK", "PET_NODE_RANK"})
+_MEETING = ("--rdzv-endpoint", "--master-addr", "--main-process-ip")
+_NODES = {"accelerate": "--num-machines", "deepspeed": "--num-nodes"}
+_RANGE = re.compile(r"([0-9]{1,9})(?::([0-9]{1,9}))?")
+
+
+def calls(container: Node) -> list[command.Invocation]:
+    """The calls of launchers in a container, with the values of the variables that it sets."""
+    found = command.invocations(command.commands(container), command.RANKS, lambda text: environment.expanded(container, text))
+    return list(found)
+
+
+def setting(call: command.Invocation, container: Node, *names: str) -> str | None:
+    """The option, or else the variable that torchrun reads in its place; empty where it is not literal, None where it is absent."""
+    value = call.option(*names)
+    if value is None and call.launcher in command.TORCHRUN:
+        variable = environment.last(container, f"PET_{names[0].lstrip('-').replace('-', '_').upper()}")
+        value = environment.expanded(container, variable.text) if variable else None
+    return value
+
+
+def number(call: command.Invocation, container: Node, *names: str) -> int | None:
+    """The setting as a whole number; None where it is absent or none."""
+    value = setting(call, container, *names)
+    return int(value) if value is not None and re.fullmatch(r"[0-9]{1,9}", value) else None
+
+
+def nodes_option(call: command.Invocation) -> str:
+    """The launcher's option for the number of nodes."""
+    return _NODES.get(call.launcher, "--nnodes")
+
+
+def nodes(call: command.Invocation, container: Node) -> tuple[int, int] | None:
+    """Least and most nodes that the launcher is told to wait for; None where it is told no number."""
+    matched = _RANGE.fullmatch(setting(call, container, nodes_option(call)) or "")
+    return (int(matched[1]), int(matched[2] or matched[1])) if matched else None
+
+
+def spreads(call: command.Invocation, container: Node) -> bool:
+    """Whether the launcher is told to start ranks on several nodes."""
+    told = nodes(call, container)
+    return told is not None and told[1] > 1
+
+
+def size(resource: Resource, template: PodTemplate) -> int:
+    """How many pods of a template train together; 1 where each works alone."""
+    if resource.type in _TOGETHER:
+        together = not _shares_work(resource, template)
+    else:
+        together = any(spreads(call, container) for container in template.containers() for call in calls(container))
+    return template.replicas if together else min(template.replicas, 1)
+
+
+def job_spec(job: Resource) -> Node:
+    """The spec of a Job, or of those that a CronJob makes."""
+    return job.at("spec", "jobTemplate", "spec") if job.type == CRON_JOB else job.at("spec")
+
+
+def _shares_work(resource: Resource, template: PodTemplate) -> bool:
+    """Whether the pods of a Job take items of a queue or a list: more than run at once, or as many as there are, and none meets another."""
+    if resource.type not in (JOB, CRON_JOB):
+        return False
+    completions = job_spec(resource).at("completions").integer()
+    if completions is not None and completions <= template.replicas:
+        return False
+    return not any(_meets_others(container) for container in template.containers())
+
+
+def _meets_others(container: Node) -> bool:
+    if any(variable.name in _RENDEZVOUS for variable in environment.variables(container)):
+        return True
+    return any(
+        call.flag(*_MEETING) or (setting(call, container, nodes_option(call)) or "1") not in ("1", "1:1") for call in calls(container)
+    )
