@@ -4,8 +4,8 @@ import datetime
 from typing import Any
 
 from guardrails import clock
-from guardrails.efa import groups_with, pools_with
 from guardrails.facts import load
+from guardrails.launch import groups_with, pools_with
 from guardrails.links import targets
 from guardrails.node import Node
 from guardrails.placing import selects

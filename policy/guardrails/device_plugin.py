@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 
 from guardrails.chart import CHART_TYPES, Chart, charts
-from guardrails.efa import class_of, pool_example
+from guardrails.efa import pool_example
 from guardrails.facts import efa_interfaces
+from guardrails.launch import class_of
 from guardrails.placing import all_templates, pools_of, taints, tolerates
 from guardrails.pool import INSTANCE_TYPE, accelerated_types, allowed_values
 from guardrails.program import Program

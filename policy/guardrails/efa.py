@@ -1,16 +1,18 @@
 """EFA: interfaces that the instance type has, and one zone."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from guardrails.facts import efa_interfaces, network_cards
-from guardrails.links import named, targets
+from guardrails.launch import class_of, launchers_with, own_types, pools_with, subnets_key
+from guardrails.links import demand, targets
 from guardrails.lustre import flag
 from guardrails.node import Node
-from guardrails.pool import INSTANCE_TYPE, ZONE, accelerated_types, allowed_values
+from guardrails.pool import INSTANCE_TYPE, ZONE, accelerated_types, allowed_values, possible_types
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
-from guardrails.tokens import LAUNCH_TEMPLATE, NODE_CLASS, NODE_GROUP, NODE_POOL, SUBNET
+from guardrails.selector import selected
+from guardrails.tokens import LAUNCH_TEMPLATE, NODE_CLASS, NODE_GROUP, NODE_POOL, SCALING_GROUP, SUBNET
+from guardrails.zones import beyond_one, group_words, zones_place
 
 _EFA_INTERFACES = frozenset({"efa", "efa-only"})
 FABRIC_CARDS = 2
@@ -48,40 +50,12 @@ def is_efa(interface: Node) -> bool:
     return _kind(interface) in _EFA_INTERFACES
 
 
-def pools_with(program: Program, node_class: Resource) -> Iterator[Resource]:
-    """The NodePools that use an EC2NodeClass."""
-    name = node_class.at("metadata", "name").text()
-    for pool in program.of(NODE_POOL):
-        if pool.at("spec", "template", "spec", "nodeClassRef", "name").text() == name:
-            yield pool
-
-
-def class_of(program: Program, pool: Resource) -> Resource | None:
-    """The EC2NodeClass that a NodePool uses."""
-    name = pool.at("spec", "template", "spec", "nodeClassRef", "name").text()
-    return named(program, name, NODE_CLASS) if name else None
-
-
-def groups_with(program: Program, template: Resource) -> Iterator[Resource]:
-    """The managed node groups that use a launch template."""
-    for group in program.of(NODE_GROUP):
-        ids = _texts(group.at("launchTemplate"))
-        own = _texts(template.properties)
-        if (template.urn and template.urn in group.sources.get("launchTemplate", ())) or ids & own:
-            yield group
-
-
-def _texts(node: Node) -> set[str]:
-    """The literal id and name under a node."""
-    return {raw for key in ("id", "name") if isinstance(raw := node.at(key).raw, str)}
-
-
 def _types_of(program: Program, resource: Resource) -> list[str]:
     """The instance types that start with these interfaces, as far as they are named."""
     if resource.type == NODE_CLASS:
         return [name for pool in pools_with(program, resource) for name in allowed_values(pool, INSTANCE_TYPE) or ()]
     own = resource.at("instanceType").text()
-    named = [each.text() for group in groups_with(program, resource) for each in group.at("instanceTypes").elements()]
+    named = [name for group in launchers_with(program, resource) for name in own_types(group)]
     return [own, *named] if own else named
 
 
@@ -92,6 +66,21 @@ def _counts(program: Program, report: Report) -> None:
             if any(_kind(member) in _EFA_INTERFACES for member in members):
                 for name in dict.fromkeys(_types_of(program, resource)):
                     _count(resource, members, name, report)
+                for pool in pools_with(program, resource) if resource.type == NODE_CLASS else ():
+                    with report.part():
+                        _families(resource, members, pool, report)
+
+
+def _families(node_class: Resource, members: list[Node], pool: Resource, report: Report) -> None:
+    """A pool that names families launches whichever type it can; what goes on none of them is refused."""
+    types = possible_types(pool) if allowed_values(pool, INSTANCE_TYPE) is None else None
+    if types and not any(_fits(members, name) for name in types):
+        _count(node_class, members, max(types, key=lambda name: efa_interfaces()[name]), report)
+
+
+def _fits(members: list[Node], name: str) -> bool:
+    count = sum(_kind(member) in _EFA_INTERFACES for member in members)
+    return count <= efa_interfaces()[name] and all(_card(member) < network_cards(name) for member in members)
 
 
 def _count(resource: Resource, members: list[Node], name: str, report: Report) -> None:
@@ -154,18 +143,32 @@ def _no_public(program: Program, resource: Resource, members: list[Node], report
     allowed = f"false, because the instance has {len(members)} interfaces"
     if resource.type == NODE_CLASS:
         places = [resource.at("spec", "associatePublicIPAddress")]
-        subnets = targets(program, resource, "spec", SUBNET, place=Node([], "spec"))
     else:
         places = [member.at("associatePublicIpAddress") for member in members]
-        subnets = targets(program, resource, "networkInterfaces", SUBNET, place=Node([], "networkInterfaces"))
-        subnets += [each for group in groups_with(program, resource) for each in targets(program, group, "subnetIds", SUBNET)]
     for place in places:
         if flag(place) is True:
             report.refuse(resource, place, allowed=allowed)
-    for subnet in subnets:
+    for subnet in _subnets_of(program, resource, members):
         if flag(subnet.at("mapPublicIpOnLaunch")) is True:
             found = f"in subnet {subnet.name}, which gives public addresses"
             report.refuse(resource, interfaces(resource), allowed=f"private subnets, with {len(members)} interfaces", found=found)
+
+
+def _subnets_of(program: Program, resource: Resource, members: list[Node]) -> list[Resource]:
+    """The subnets whose setting decides whether an interface has a public address: those where the interface does not say."""
+    if resource.type == NODE_CLASS:
+        says = resource.at("spec", "associatePublicIPAddress")
+        return selected(program, resource, SUBNET) if flag(says) is not False else []
+    # The others have no address at all.
+    silent = [each for each in members if _kind(each) != "efa-only" and flag(each.at("associatePublicIpAddress")) is not False]
+    subnets: list[Resource] = []
+    for member in silent:
+        if not resource.sources.get("networkInterfaces"):
+            demand(member.at("subnetId"))
+        subnets += targets(program, resource, "networkInterfaces", SUBNET, place=member.at("subnetId"))
+    for group in launchers_with(program, resource) if silent else ():
+        subnets += targets(program, group, subnets_key(group), SUBNET)
+    return [subnet for index, subnet in enumerate(subnets) if all(subnet is not each for each in subnets[:index])]
 
 
 def _one_zone(program: Program, report: Report) -> None:
@@ -175,8 +178,9 @@ def _one_zone(program: Program, report: Report) -> None:
     for template in program.of(LAUNCH_TEMPLATE):
         with report.part():
             if has_efa(template):
-                for group in groups_with(program, template):
-                    _group_in_one_subnet(group, report)
+                for group in launchers_with(program, template):
+                    with report.part():
+                        _group_in_one_zone(program, group, report)
 
 
 def _pool_in_one_zone(program: Program, pool: Resource, report: Report) -> None:
@@ -185,21 +189,20 @@ def _pool_in_one_zone(program: Program, pool: Resource, report: Report) -> None:
     uses = node_class is not None and has_efa(node_class)
     if not (uses or (fabric and (program.whole or node_class))):
         return
-    zones = allowed_values(pool, ZONE)
-    if zones is None or len(zones) != 1:
+    zones = beyond_one(program, pool)
+    if zones is not None:
         place = pool.at("spec", "template", "spec", "requirements")
-        found = "without a zone" if zones is None else f"zones {', '.join(zones) or 'none'}"
         # A class that asks for no interface still gets them for pods that do; whether any does, this program does not say.
         tell = report.refuse if uses or node_class is None else report.advise
         why = "because the pool uses EFA" if uses else "because its types are bought for EFA"
-        tell(pool, place, allowed=f"{ZONE} In exactly one zone, {why}", found=found)
+        tell(pool, place, allowed=f"{ZONE} In exactly one zone, {why}", found=zones.words())
 
 
-def _group_in_one_subnet(group: Resource, report: Report) -> None:
-    place = group.at("subnetIds")
-    count = len(list(place.elements()))
-    if count != 1:
-        report.refuse(group, place, allowed="one subnet, because the launch template uses EFA", found=f"{count} subnets")
+def _group_in_one_zone(program: Program, group: Resource, report: Report) -> None:
+    zones = beyond_one(program, group)
+    if zones is not None:
+        allowed = "one subnet, or several of one zone, because the launch template uses EFA"
+        report.refuse(group, zones_place(group), allowed=allowed, found=group_words(group, zones))
 
 
 def _nics(count: int, kind: str = "efa-only") -> list[dict[str, Any]]:
@@ -226,7 +229,7 @@ RULES = (
         name="interfaces-limit-efa-count",
         title="An instance gets as many EFA interfaces as its type has",
         check=_counts,
-        types=frozenset({LAUNCH_TEMPLATE, NODE_CLASS, NODE_POOL, NODE_GROUP}),
+        types=frozenset({LAUNCH_TEMPLATE, NODE_CLASS, NODE_POOL, NODE_GROUP, SCALING_GROUP}),
         early=True,
         why="EC2 refuses the launch: the node group ends in CREATE_FAILED, or Karpenter launches nothing and pods stay Pending.",
         fix="list one EFA interface for each card that the type has, and no more.",
@@ -251,7 +254,7 @@ RULES = (
         name="interfaces-disallow-public-address",
         title="An instance with several interfaces has no public address, and efa-only ones have none at all",
         check=_addresses,
-        types=frozenset({LAUNCH_TEMPLATE, NODE_CLASS, NODE_GROUP, SUBNET}),
+        types=frozenset({LAUNCH_TEMPLATE, NODE_CLASS, NODE_GROUP, SCALING_GROUP, SUBNET}),
         why="EC2 refuses the launch with InvalidParameterCombination.",
         fix="use private subnets, leave associatePublicIpAddress unset, and give efa-only interfaces no addresses or prefixes.",
         source="botocore 1.44.8 ec2 model; karpenter-provider-aws designs/efa-for-static-capacity",
@@ -263,10 +266,10 @@ RULES = (
         name="node-pool-require-one-efa-zone",
         title="A pool that uses EFA stays in one zone",
         check=_one_zone,
-        types=frozenset({NODE_POOL, NODE_CLASS, LAUNCH_TEMPLATE, NODE_GROUP}),
+        types=frozenset({NODE_POOL, NODE_CLASS, LAUNCH_TEMPLATE, NODE_GROUP, SCALING_GROUP, SUBNET}),
         early=True,
         why="EFA traffic does not leave its zone, so ranks in two zones can't reach each other, or train over TCP.",
-        fix="pin the pool to one zone (or the node group to one subnet), the one of its placement group and Lustre.",
+        fix="pin the pool to one zone (or the node group to subnets of one), the one of its placement group and Lustre.",
         source="EC2 guide: EFA limitations; aws-parallelcluster EfaMultiAzValidator",
         valid=(pool_example("us-east-1a"),),
         invalid=(pool_example("us-east-1a", "us-east-1b"),),

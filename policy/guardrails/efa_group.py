@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from guardrails import selector
-from guardrails.efa import FABRIC_CARDS, has_efa, interfaces, is_efa, pools_with
+from guardrails.efa import FABRIC_CARDS, has_efa, interfaces, is_efa
 from guardrails.firewall import GROUP_TYPES, opens_itself
+from guardrails.launch import pools_with
 from guardrails.links import decided, demand, targets
 from guardrails.lustre import flag
 from guardrails.node import Node, Undecided
@@ -63,7 +64,7 @@ def _any_group(program: Program, node_class: Resource, tell: Tell, judged: set[s
     """A class is judged by what its terms select, as far as the program makes it."""
     groups = selector.selected(program, node_class, SECURITY_GROUP)
     # A term that is none of the program's groups names one made elsewhere, such as the cluster's own, which EKS opens to itself.
-    if not _names_others(node_class, groups):
+    if not selector.unaccounted(node_class, SECURITY_GROUP, groups)[0]:
         _require_one(program, groups, tell, judged)
 
 
@@ -93,14 +94,6 @@ def _opens_both_ways(program: Program, group: Resource) -> bool | Undecided:
         return all(opens_itself(program, group, way) for way in _WAYS)
     except Undecided as error:
         return error
-
-
-def _names_others(node_class: Resource, groups: list[Resource]) -> bool:
-    """Whether there are more terms than `groups` account for."""
-    terms = list(selector.terms(node_class, SECURITY_GROUP))
-    open_terms = [term for term in terms if not any(selector.selects(term, group) for group in groups)]
-    by_source = [group for group in groups if not any(selector.selects(term, group) for term in terms)]
-    return len(open_terms) > len(by_source)
 
 
 def _lists_others(place: Node, groups: list[Resource]) -> bool:

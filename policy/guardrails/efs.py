@@ -4,17 +4,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from guardrails.efa import class_of
 from guardrails.facts import load
 from guardrails.firewall import GROUP_TYPES, is_open
 from guardrails.links import demand, targets
 from guardrails.lustre import flag
 from guardrails.node import Node
-from guardrails.pool import ZONE, allowed_values, requirements
+from guardrails.pool import ZONE
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
-from guardrails.selector import selected
 from guardrails.tokens import ACCESS_POINT, EFS, MOUNT_TARGET, NODE_CLASS, NODE_GROUP, NODE_POOL, SECURITY_GROUP, SUBNET
+from guardrails.zones import group_zones, named_zones
 
 _NFS = 2049
 _PERMISSIONS = re.compile(r"[0-7]{3,4}")
@@ -167,31 +166,13 @@ def _node_zones(program: Program, report: Report) -> dict[str, str]:
     zones: dict[str, str] = {}
     for pool in program.of(NODE_POOL):
         with report.part():
-            for zone in _pool_zones(program, pool):
+            for zone in named_zones(program, pool):
                 zones.setdefault(zone, pool.name)
     for group in program.of(NODE_GROUP):
         with report.part():
-            for zone in _subnet_zones(targets(program, group, "subnetIds", SUBNET)):
+            for zone in group_zones(program, group).names:
                 zones.setdefault(zone, group.name)
     return zones
-
-
-def _pool_zones(program: Program, pool: Resource) -> list[str]:
-    """The zones that a pool names, or else those of its class's subnets."""
-    named = allowed_values(pool, ZONE)
-    if named is not None:
-        return named
-    node_class = class_of(program, pool)
-    if node_class is None:
-        return []
-    barred = {
-        value.text() for key, operator, values in requirements(pool) if (key, operator) == (ZONE, "NotIn") for value in values.elements()
-    }
-    return [zone for zone in _subnet_zones(selected(program, node_class, SUBNET)) if zone not in barred]
-
-
-def _subnet_zones(subnets: Sequence[Resource]) -> list[str]:
-    return [zone for subnet in subnets if (zone := subnet.at("availabilityZone").text())]
 
 
 def _nfs_open(program: Program, target: Resource, report: Report) -> None:

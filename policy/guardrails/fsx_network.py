@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 
+from guardrails.facts import instance_types
 from guardrails.firewall import GROUP_TYPES, is_open
+from guardrails.launch import types_of
 from guardrails.links import demand, targets
-from guardrails.pool import ZONE, allowed_values, is_training_pool
+from guardrails.pool import ZONE, is_training_pool
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
-from guardrails.tokens import LUSTRE, NODE_POOL, SECURITY_GROUP, SUBNET
+from guardrails.tokens import LAUNCH_TEMPLATE, LUSTRE, NODE_CLASS, NODE_GROUP, NODE_POOL, SCALING_GROUP, SECURITY_GROUP, SUBNET
+from guardrails.zones import group_zones, pool_zones
 
 _PORTS = ((988, 988), (1018, 1023))
 
@@ -35,20 +38,19 @@ def _zone_of_pools(program: Program, resource: Resource, report: Report) -> None
     if zone.present and zone.text() not in zones:
         found = f"in zone {zone.text()}"
         report.refuse(
-            resource, resource.at("subnetIds"), allowed=f"a subnet in the zone of a training pool: {', '.join(zones)}", found=found
+            resource, resource.at("subnetIds"), allowed=f"a subnet in the zone of training nodes: {', '.join(zones)}", found=found
         )
 
 
 def _training_zones(program: Program) -> list[str]:
-    """Zones of the pools of accelerators; none where a pool may be in any zone."""
-    zones: list[str] = []
-    for pool in program.of(NODE_POOL):
-        if is_training_pool(pool):
-            allowed = allowed_values(pool, ZONE)
-            if allowed is None:
-                return []
-            zones += [zone for zone in allowed if zone not in zones]
-    return zones
+    """Zones of the pools and groups of accelerators; none where one of them may be in any zone."""
+    found = [pool_zones(program, pool) for pool in program.of(NODE_POOL) if is_training_pool(pool)]
+    for group in program.of(NODE_GROUP, SCALING_GROUP):
+        if any(name in instance_types() for name in types_of(program, group)):
+            found.append(group_zones(program, group))
+    if any(zones.others != 0 for zones in found):
+        return []
+    return list(dict.fromkeys(name for zones in found for name in zones.names))
 
 
 def _ports(program: Program, report: Report) -> None:
@@ -118,11 +120,11 @@ RULES = (
     StackRule(
         id="FSX10",
         name="lustre-require-one-near-subnet",
-        title="A Lustre file system stands in one subnet, in the zone of the training pool",
+        title="A Lustre file system stands in one subnet, in the zone of the training nodes",
         check=_one_subnet,
-        types=frozenset({LUSTRE, SUBNET, NODE_POOL}),
+        types=frozenset({LUSTRE, SUBNET, NODE_POOL, NODE_CLASS, NODE_GROUP, SCALING_GROUP, LAUNCH_TEMPLATE}),
         why="FSx refuses several subnets; in another zone every read crosses zones, at a charge and with more latency, and not over EFA.",
-        fix="name the one private subnet in the zone that the training pool is pinned to.",
+        fix="name the one private subnet in the zone that the training pool or node group is pinned to.",
         source="botocore 1.44.8 fsx model, SubnetIds; aws-parallelcluster FsxAzValidator",
         valid=(_subnet("us-east-1a"), _BESIDE, _pool("us-east-1a")),
         invalid=(_subnet("us-east-1b"), _BESIDE, _pool("us-east-1a")),

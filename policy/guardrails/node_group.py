@@ -1,8 +1,8 @@
 """Managed node groups: a type, an image with its drivers, and each thing said once."""
 
 from guardrails.chart import version
-from guardrails.efa import groups_with
 from guardrails.facts import instance_types, load
+from guardrails.launch import groups_with
 from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule

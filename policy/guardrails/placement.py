@@ -3,18 +3,29 @@
 from collections.abc import Sequence
 from typing import Any
 
-from guardrails.efa import groups_with, pools_with
 from guardrails.facts import load
+from guardrails.launch import launchers_with, most_nodes, own_types, pools_with, types_of, types_place
 from guardrails.links import targets
 from guardrails.node import Node
-from guardrails.pool import INSTANCE_TYPE, ZONE, allowed_values
+from guardrails.pool import INSTANCE_TYPE, ZONE, allowed_values, families, possible_types
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
-from guardrails.tokens import CAPACITY_RESERVATION, LAUNCH_TEMPLATE, NODE_CLASS, NODE_GROUP, NODE_POOL, PLACEMENT_GROUP
+from guardrails.tokens import (
+    CAPACITY_RESERVATION,
+    LAUNCH_TEMPLATE,
+    NODE_CLASS,
+    NODE_GROUP,
+    NODE_POOL,
+    PLACEMENT_GROUP,
+    SCALING_GROUP,
+    SUBNET,
+)
+from guardrails.zones import beyond_one, group_words, group_zones, zones_place
 
 _BLOCK = "capacity-block"
 # Keys by which a user names its group, and the properties of the group that they mean: its id is its name.
-_NAMES = ((("name", "groupName"), ("name", "id")), (("id", "groupId"), ("placementGroupId",)))
+Names = Sequence[tuple[Sequence[str], Sequence[str]]]
+_NAMES: Names = ((("name", "groupName"), ("name", "id")), (("id", "groupId"), ("placementGroupId",)))
 _STOPPING = frozenset({"stop", "hibernate"})
 
 
@@ -43,20 +54,30 @@ def _members(program: Program, report: Report) -> None:
             with report.part():
                 if _names(program, node_class, "spec", node_class.at("spec", "placementGroupSelector"), resource):
                     for pool in pools_with(program, node_class):
-                        _pool(resource, pool, report)
+                        with report.part():
+                            _pool(program, resource, pool, report)
         for template in program.of(LAUNCH_TEMPLATE):
             with report.part():
                 if _names(program, template, "placement", template.at("placement"), resource):
                     _template(program, resource, template, report)
+        for nodes in program.of(SCALING_GROUP):
+            with report.part():
+                if _starts_in(program, nodes, resource):
+                    _group_nodes(program, resource, nodes, report)
 
 
-def _names(program: Program, user: Resource, key: str, place: Node, group: Resource) -> bool:
+def _starts_in(program: Program, nodes: Resource, group: Resource) -> bool:
+    """Whether an Auto Scaling group names the placement group itself."""
+    return _names(program, nodes, "placementGroup", nodes.properties, group, ((("placementGroup",), ("name", "id")),))
+
+
+def _names(program: Program, user: Resource, key: str, place: Node, group: Resource, names: Names = _NAMES) -> bool:
     """Whether a selector names the group: by where its values come from, or by a literal name."""
     if not place.present:
         return False
     if any(each is group for each in targets(program, user, key, PLACEMENT_GROUP)):
         return True
-    return any(_named_by(place, keys, group, own) for keys, own in _NAMES)
+    return any(_named_by(place, keys, group, own) for keys, own in names)
 
 
 def _named_by(place: Node, keys: Sequence[str], group: Resource, own: Sequence[str]) -> bool:
@@ -65,57 +86,77 @@ def _named_by(place: Node, keys: Sequence[str], group: Resource, own: Sequence[s
     return bool(wanted) and given is not None and given.value in wanted
 
 
-def _pool(group: Resource, pool: Resource, report: Report) -> None:
+def _pool(program: Program, group: Resource, pool: Resource, report: Report) -> None:
     if group.at("strategy").text() != "cluster":
         return
     place = pool.at("spec", "template", "spec", "requirements")
-    zones, types = allowed_values(pool, ZONE), allowed_values(pool, INSTANCE_TYPE)
-    if zones is None or len(zones) != 1:
-        found = "without a zone" if zones is None else f"zones {', '.join(zones) or 'none'}"
-        report.refuse(pool, place, allowed=f"{ZONE} In one zone: cluster placement group {group.name} can't span zones", found=found)
+    types = allowed_values(pool, INSTANCE_TYPE)
+    with report.part():
+        zones = beyond_one(program, pool)
+        if zones is not None:
+            allowed = f"{ZONE} In one zone: cluster placement group {group.name} can't span zones"
+            report.refuse(pool, place, allowed=allowed, found=zones.words())
     for name in types or ():
         _fits(pool, place, group, name, report)
-    if types is None or len(types) > 1:
-        found = f"types {', '.join(types)}" if types else "without an instance type"
-        report.advise(
-            pool, place, allowed=f"one instance type in cluster placement group {group.name}: capacity is rarer else", found=found
-        )
+    chosen = families(pool) if types is None else None
+    if chosen and all(_stays_out(family) for family in chosen):
+        _refuse_type(pool, place, group, ", ".join(chosen), report)
+    possible = possible_types(pool)
+    if possible is None or len(possible) > 1:
+        found = f"types {', '.join(types)}" if types else f"families {', '.join(chosen)}" if chosen else "without an instance type"
+        allowed = f"one instance type in cluster placement group {group.name}: capacity is rarer else"
+        report.advise(pool, place, allowed=allowed, found=found)
 
 
 def _fits(resource: Resource, place: Node, group: Resource, name: str, report: Report) -> None:
-    if name.partition(".")[0] in load("placement")["notInClusters"]:
-        report.refuse(resource, place, allowed=f"a type that cluster placement group {group.name} takes", found=name)
+    if _stays_out(name.partition(".")[0]):
+        _refuse_type(resource, place, group, name, report)
+
+
+def _stays_out(family: str) -> bool:
+    return family in load("placement")["notInClusters"]
+
+
+def _refuse_type(resource: Resource, place: Node, group: Resource, found: str, report: Report) -> None:
+    report.refuse(resource, place, allowed=f"a type that cluster placement group {group.name} takes", found=found)
 
 
 def _template(program: Program, group: Resource, template: Resource, report: Report) -> None:
     behavior = template.at("instanceMarketOptions", "spotOptions", "instanceInterruptionBehavior")
     if behavior.text() in _STOPPING:
         report.refuse(template, behavior, allowed=f"terminate, because the instance is in placement group {group.name}")
-    strategy = group.at("strategy").text()
-    for nodes in groups_with(program, template):
+    for nodes in launchers_with(program, template):
         with report.part():
-            if strategy == "cluster":
-                _node_group(group, template, nodes, report)
-            elif strategy == "spread":
-                _spread(group, nodes, report)
+            _group_nodes(program, group, nodes, report)
 
 
-def _node_group(group: Resource, template: Resource, nodes: Resource, report: Report) -> None:
-    subnets = list(nodes.at("subnetIds").elements())
-    if len(subnets) != 1:
-        allowed = f"one subnet: cluster placement group {group.name} can't span zones"
-        report.refuse(nodes, nodes.at("subnetIds"), allowed=allowed, found=f"{len(subnets)} subnets")
-    place = nodes.at("instanceTypes")
-    types = [each.text() for each in place.elements()] or [template.at("instanceType").text()]
+def _group_nodes(program: Program, group: Resource, nodes: Resource, report: Report) -> None:
+    strategy = group.at("strategy").text()
+    if strategy == "cluster":
+        _in_cluster(program, group, nodes, report)
+    elif strategy == "spread":
+        _spread(program, group, nodes, report)
+
+
+def _in_cluster(program: Program, group: Resource, nodes: Resource, report: Report) -> None:
+    with report.part():
+        zones = beyond_one(program, nodes)
+        if zones is not None:
+            allowed = f"one subnet, or several of one zone: cluster placement group {group.name} can't span zones"
+            report.refuse(nodes, zones_place(nodes), allowed=allowed, found=group_words(nodes, zones))
+    place, types = types_place(nodes), types_of(program, nodes)
     for name in types:
         _fits(nodes, place, group, name, report)
-    if len(types) > 1:
-        report.advise(nodes, place, allowed=f"one instance type in cluster placement group {group.name}: capacity is rarer else")
+    if len(own_types(nodes)) > 1:
+        allowed = f"one instance type in cluster placement group {group.name}: capacity is rarer else"
+        report.advise(nodes, place, allowed=allowed, found=types)
 
 
-def _spread(group: Resource, nodes: Resource, report: Report) -> None:
-    place = nodes.at("scalingConfig", "maxSize")
-    most = load("placement")["spreadMost"] * len(list(nodes.at("subnetIds").elements()))
+def _spread(program: Program, group: Resource, nodes: Resource, report: Report) -> None:
+    place, zones = most_nodes(nodes), group_zones(program, nodes).most
+    if zones is None:
+        return
+    most = load("placement")["spreadMost"] * zones
     if (place.integer() or 0) > most:
         allowed = f"at most {most}: spread placement group {group.name} takes {load('placement')['spreadMost']} instances in each zone"
         report.refuse(nodes, place, allowed=allowed)
@@ -188,10 +229,10 @@ RULES = (
         name="placement-group-require-fitting-nodes",
         title="What starts in a placement group fits: one zone, one type that it takes, no more than it holds",
         check=_members,
-        types=frozenset({PLACEMENT_GROUP, NODE_CLASS, NODE_POOL, LAUNCH_TEMPLATE, NODE_GROUP}),
+        types=frozenset({PLACEMENT_GROUP, NODE_CLASS, NODE_POOL, LAUNCH_TEMPLATE, NODE_GROUP, SCALING_GROUP, SUBNET}),
         early=True,
         why="the first nodes pin the group to their zone, and every later launch elsewhere fails for lack of capacity.",
-        fix="pin the pool to one zone and one type (the node group to one subnet).",
+        fix="pin the pool to one zone and one type (the node group to subnets of one).",
         source="EC2 guide: placement group limitations; pulumi/pulumi-eks#1593",
         valid=(_group(strategy="cluster", name="ranks"), *_user("us-east-1a")),
         invalid=(_group(strategy="cluster", name="ranks"), *_user("us-east-1a", "us-east-1b")),

@@ -4,13 +4,14 @@ import operator
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from guardrails.facts import InstanceType, instance_types, load
+from guardrails.facts import InstanceType, efa_interfaces, instance_types, load
 from guardrails.node import Node
 from guardrails.quantity import quantity
 from guardrails.rule import Resource
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 ZONE = "topology.kubernetes.io/zone"
+ZONE_ID = "topology.k8s.aws/zone-id"
 CAPACITY_TYPE = "karpenter.sh/capacity-type"
 CAPACITY_TYPES = ("reserved", "spot", "on-demand")
 """Those that Karpenter knows, in the order in which it takes what a pool leaves open."""
@@ -76,11 +77,24 @@ def accelerated_types(pool: Resource) -> list[InstanceType]:
     """The accelerated instance types that the pool's types, families or categories name."""
     if all(allowed_values(pool, key) is None for key in _NAMING):
         return []
-    types = {name: _type_labels(name) for name in instance_types()}
-    for key in (*_NAMING, _GENERATION, _SIZE):
-        left = narrowed(pool, key, list({labels[key]: None for labels in types.values()}))
-        types = {name: labels for name, labels in types.items() if left is None or labels[key] in left}
-    return [instance_types()[name] for name in types]
+    return [instance_types()[name] for name in _types_left(pool, instance_types())]
+
+
+def families(pool: Resource) -> list[str] | None:
+    """The families that the pool names, or that are of the categories it names; None where it names neither."""
+    named = allowed_values(pool, _FAMILY)
+    if named is not None or allowed_values(pool, _CATEGORY) is None:
+        return named
+    return list(dict.fromkeys(name.partition(".")[0] for name in _types_left(pool, efa_interfaces())))
+
+
+def possible_types(pool: Resource) -> list[str] | None:
+    """The types that the pool names, or all of the families it names; None where it names neither, or a family is not known."""
+    named, chosen = allowed_values(pool, INSTANCE_TYPE), families(pool)
+    if named is not None or chosen is None:
+        return named
+    known = {name.partition(".")[0] for name in efa_interfaces()}
+    return _types_left(pool, efa_interfaces()) if chosen and known.issuperset(chosen) else None
 
 
 def is_training_pool(pool: Resource) -> bool:
@@ -115,6 +129,15 @@ def _admits(comparison: str, given: list[str], value: str) -> bool:
         own, bound = quantity(value), quantity(given[0]) if given else None
         return own is not None and bound is not None and _COMPARED[comparison](own, bound)
     return comparison != "DoesNotExist" and (comparison != "In" or value in given) and (comparison != "NotIn" or value not in given)
+
+
+def _types_left(pool: Resource, names: Iterable[str]) -> list[str]:
+    """Those of the instance types that the pool leaves."""
+    types = {name: _type_labels(name) for name in names}
+    for key in (*_NAMING, _GENERATION, _SIZE):
+        left = narrowed(pool, key, list({labels[key]: None for labels in types.values()}))
+        types = {name: labels for name, labels in types.items() if left is None or labels[key] in left}
+    return list(types)
 
 
 def _type_labels(name: str) -> dict[str, str]:

@@ -45,6 +45,14 @@ def selects(term: Node, target: Resource) -> bool:
     return _compared(term, target) is True
 
 
+def unaccounted(node_class: Resource, kind: str, found: list[Resource]) -> tuple[int, list[Node]]:
+    """How many terms `found`, which the class selects, does not account for; and the terms that these are among."""
+    own = list(terms(node_class, kind))
+    unmatched = [term for term in own if not any(selects(term, each) for each in found)]
+    by_source = [each for each in found if not any(selects(term, each) for term in own)]
+    return max(0, len(unmatched) - len(by_source)), unmatched
+
+
 def _demand_comparison(term: Node, target: Resource) -> None:
     result = _compared(term, target)
     if isinstance(result, Node):

@@ -467,7 +467,39 @@ BARE = Thing(type=tokens.SECURITY_GROUP, name="lustre", properties={"description
 OLDER = (older("ingress", self=True), older("egress", cidrBlocks=["10.0.0.0/16"]))
 EVERY = tuple(separate(way, first, last) for way in ("ingress", "egress") for first, last in ((988, 988), (1018, 1023)))
 
+TRAINING = Thing(
+    type=tokens.NODE_GROUP,
+    name="gpu",
+    properties={"subnetIds": [UNKNOWN], "instanceTypes": ["p5.48xlarge"]},
+    sources={"subnetIds": ["nodes"], "launchTemplate": ["template"]},
+)
+P5_TEMPLATE = Thing(type=tokens.LAUNCH_TEMPLATE, name="template", properties={"instanceType": "p5.48xlarge"})
+BY_TEMPLATE = replace(TRAINING, properties={"subnetIds": [UNKNOWN], "launchTemplate": {"id": UNKNOWN}})
+PLAIN_GROUP = replace(TRAINING, properties={"subnetIds": [UNKNOWN], "instanceTypes": ["m7i.large"]})
+SELF_MANAGED = Thing(
+    type=tokens.SCALING_GROUP,
+    name="gpu",
+    properties={"launchTemplate": {"id": UNKNOWN}, "availabilityZones": ["us-east-1a"]},
+    sources={"launchTemplate": ["template"]},
+)
+NO_ZONE = b.node_pool({"spec/template/spec/requirements/1": {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}})
+TAGGED = Thing(type=tokens.SUBNET, name="nodes", properties={"availabilityZone": "us-east-1a", "tags": {"pool": "p5"}})
+
 NETWORK = (
+    invalid("FSX10", subnet("us-east-1b"), placed(), subnet("us-east-1a", "nodes"), TRAINING, says="zone of training nodes: us-east-1a"),
+    valid("FSX10", subnet("us-east-1a"), placed(), subnet("us-east-1a", "nodes"), TRAINING),
+    invalid("FSX10", subnet("us-east-1b"), placed(), subnet("us-east-1a", "nodes"), P5_TEMPLATE, BY_TEMPLATE, says="in zone us-east-1b"),
+    valid("FSX10", subnet("us-east-1b"), placed(), subnet("us-east-1a", "nodes"), PLAIN_GROUP),
+    # One group of training nodes is where the file system is, or may be.
+    valid(
+        "FSX10", subnet("us-east-1b"), placed(), subnet("us-east-1a", "nodes"), TRAINING, b.node_pool({ZONES: ["us-east-1b"]}), edge=True
+    ),
+    valid("FSX10", subnet("us-east-1b"), placed(), subnet(None, "nodes"), TRAINING),
+    valid("FSX10", subnet("us-east-1b"), placed(), replace(TRAINING, sources={}), b.node_pool()),
+    invalid("FSX10", subnet("us-east-1b"), placed(), P5_TEMPLATE, SELF_MANAGED, says="in zone us-east-1b"),
+    invalid("FSX10", subnet("us-east-1b"), placed(), TAGGED, b.node_class(), NO_ZONE, says="zone of training nodes: us-east-1a"),
+    valid("FSX10", subnet("us-east-1a"), placed(), TAGGED, b.node_class(), NO_ZONE),
+    valid("FSX10", subnet("us-east-1b"), placed(), b.node_class(), NO_ZONE),
     invalid("FSX10", of_id("subnet-1"), scratch(subnetIds="subnet-1"), b.node_pool(), says="in zone us-east-1b"),
     valid("FSX10", subnet("us-east-1a"), of_id(UNKNOWN), placed(), b.node_pool()),
     valid("FSX10", subnet("us-east-1a"), placed(), b.node_pool(), b.node_pool({ZONES: ["us-east-1b"]}, name="p5-b")),

@@ -1,6 +1,7 @@
 """EFA, environment, placement and reserved capacity."""
 
 import datetime
+from dataclasses import replace
 from typing import Any
 
 from guardrails import tokens
@@ -62,6 +63,48 @@ def subnet(name: str = "private", **properties: Any) -> Thing:
 def carrying(*terms: dict[str, Any], sources: list[str] | None = None, interfaces: int = 2) -> Thing:
     """A class whose nodes carry the groups that the terms select."""
     return node_class(nics(interfaces) if interfaces else [], {"spec": sources or []}, securityGroupSelectorTerms=list(terms))
+
+
+def zoned(zone: Any, name: str = "private", **properties: Any) -> Thing:
+    return subnet(name, availabilityZone=zone, **properties)
+
+
+def scaling_group(sources: dict[str, list[str]] | None = None, **properties: Any) -> Thing:
+    """Nodes that manage themselves, of the launch template."""
+    plain = {"launchTemplate": {"id": UNKNOWN}, "maxSize": 8, **properties}
+    return Thing(
+        type=tokens.SCALING_GROUP,
+        name="workers",
+        properties={key: value for key, value in plain.items() if value is not None},
+        sources=sources if sources is not None else {"launchTemplate": ["template"]},
+    )
+
+
+def pool_of(*requirements: dict[str, Any]) -> Thing:
+    """The pool of p5 with these requirements in place of its zone."""
+    own = b.node_pool().properties["spec"]["template"]["spec"]["requirements"]
+    return b.node_pool({REQUIREMENTS: [own[0], *requirements]})
+
+
+def requirement(key: str, operator: str, *values: Any) -> dict[str, Any]:
+    return {"key": key, "operator": operator, "values": list(values)}
+
+
+ZONE_KEY, ID_KEY = "topology.kubernetes.io/zone", "topology.k8s.aws/zone-id"
+FAMILY, CATEGORY, SIZE = (f"karpenter.k8s.aws/instance-{what}" for what in ("family", "category", "size"))
+A, B = "us-east-1a", "us-east-1b"
+TWO_IN_A = (zoned(A), zoned(A, "more"))
+IN_A_AND_B = (zoned(A), zoned(B, "more"))
+PAIR = {"subnetIds": ["private", "more"]}
+WORKERS = {"launchTemplate": ["template"], "vpcZoneIdentifiers": ["private", "more"]}
+TWO_IDS = [UNKNOWN, UNKNOWN]
+
+
+def mixed(*types: str, **specification: Any) -> dict[str, Any]:
+    """A policy of mixed instances, in place of a launch template alone."""
+    own = {"launchTemplateSpecification": specification}
+    overrides = [{"instanceType": name} for name in types]
+    return {"launchTemplate": None, "mixedInstancesPolicy": {"launchTemplate": {**own, "overrides": overrides}}}
 
 
 CLOSED = {"ingress": [ALL_SELF], "egress": [ALL_OUT]}
@@ -700,4 +743,222 @@ REQUESTS = (
     invalid("EFA06", pod(gpu=8, efa=32, spec={"spec/containers": [ASKING, LOGGING]}), says="containers[1].env[0].value is FI_PROVIDER=efa"),
 )
 
-CASES = (*REQUESTS, *INTERFACES, *FABRIC, *PLUGINS, *ENVIRONMENT, *PLACEMENT, *CAPACITY)
+BY_ID: dict[str, Any] = {"subnetSelectorTerms": [{"id": "subnet-1"}]}
+NO_ZONE = pool_of()
+P5EN_FAMILY = requirement(FAMILY, "In", "p5en")
+IN_ONE, IN_BOTH = requirement(ZONE_KEY, "In", A), requirement(ZONE_KEY, "In", A, B)
+IN_RANKS = template(nics(1), placement={"groupName": "ranks"})
+IN_FABRIC = replace(IN_RANKS, properties={**IN_RANKS.properties, "name": "fabric"})
+PUBLIC = subnet(id="subnet-1", mapPublicIpOnLaunch=True)
+RANKS = {"placementGroup": ["ranks"], "vpcZoneIdentifiers": ["private", "more"], "launchTemplate": ["template"]}
+
+
+def in_fabric(**spec: Any) -> Thing:
+    """The pool's class, with EFA, in the cluster placement group."""
+    return node_class(nics(1), placementGroupSelector={"name": "ranks"}, **spec)
+
+
+def of_family(*more: dict[str, Any]) -> Thing:
+    """A pool in one zone that names no types."""
+    return b.node_pool({REQUIREMENTS: [*more, IN_ONE]})
+
+
+ONE_ZONE = tuple(
+    case
+    for rule in ("EFA05", "PG02")
+    for case in (
+        # Subnets of one zone are one zone; what is not known of one is not taken for another.
+        valid(rule, NAMED, *TWO_IN_A, IN_RANKS, node_group(2, PAIR)),
+        invalid(
+            rule,
+            NAMED,
+            *IN_A_AND_B,
+            IN_RANKS,
+            node_group(2, PAIR),
+            says="2 subnets in us-east-1a, us-east-1b",
+            edge=True,
+        ),
+        invalid(
+            rule,
+            NAMED,
+            zoned(A),
+            IN_RANKS,
+            node_group(2, {"subnetIds": ["private"]}),
+            says="2 s",
+        ),
+        valid(
+            rule,
+            NAMED,
+            subnet(availabilityZoneId="use1-az1"),
+            subnet("more", availabilityZoneId="use1-az1"),
+            IN_RANKS,
+            node_group(2, PAIR),
+        ),
+        invalid(rule, NAMED, subnet(), subnet("more"), IN_RANKS, node_group(2, PAIR), says="2 s"),
+        # A zone by its id, and one of two that is taken away.
+        valid(rule, NAMED, in_fabric(), pool_of(requirement(ID_KEY, "In", "use1-az1"))),
+        invalid(rule, NAMED, in_fabric(), pool_of(requirement(ID_KEY, "In", "use1-az1", "use1-az2")), says="without a zone", edge=True),
+        valid(rule, NAMED, in_fabric(), pool_of(IN_BOTH, requirement(ID_KEY, "In", "use1-az1"))),
+        valid(rule, NAMED, in_fabric(), pool_of(IN_BOTH, requirement(ZONE_KEY, "NotIn", B)), edge=True),
+        invalid(
+            rule,
+            NAMED,
+            in_fabric(),
+            pool_of(IN_BOTH, requirement(ZONE_KEY, "NotIn", "us-east-1c")),
+            says="zones us",
+        ),
+        invalid(rule, NAMED, in_fabric(), pool_of(IN_ONE, requirement(ZONE_KEY, "NotIn", A)), says="zones none"),
+        # The subnets of the class.
+        valid(rule, NAMED, in_fabric(**BY_ID), NO_ZONE),
+        invalid(rule, NAMED, in_fabric(subnetSelectorTerms=[{"id": "subnet-1"}, {"id": "subnet-2"}]), NO_ZONE, says="without", edge=True),
+        valid(rule, NAMED, *TWO_IN_A, in_fabric(subnetSelectorTerms=[{"name": "x"}, {"id": UNKNOWN}]), pool_of(IN_ONE)),
+        valid(
+            rule,
+            NAMED,
+            zoned(A, tags={"pool": "p5"}),
+            zoned(A, "more", tags={"pool": "p5"}),
+            zoned(B, "other", tags={"pool": "cpu"}),
+            in_fabric(),
+            NO_ZONE,
+        ),
+        invalid(rule, NAMED, zoned(A, tags={"pool": "p5"}), zoned(B, "more", tags={"pool": "p5"}), in_fabric(), NO_ZONE, says="zones us"),
+        valid(
+            rule,
+            NAMED,
+            zoned(A, tags={"pool": "p5"}),
+            zoned(B, "more", tags={"pool": "p5"}),
+            in_fabric(),
+            pool_of(requirement(ZONE_KEY, "NotIn", B)),
+            edge=True,
+        ),
+        invalid(
+            rule,
+            NAMED,
+            zoned(A, tags={"pool": "p5"}),
+            in_fabric(subnetSelectorTerms=[{"tags": {"pool": "p5"}}, {"tags": {"pool": "more"}}]),
+            NO_ZONE,
+            says="is zones us-east-1a",
+        ),
+        # Nodes that manage themselves.
+        invalid(
+            rule,
+            NAMED,
+            IN_FABRIC,
+            scaling_group({}, launchTemplate={"name": "fabric"}, vpcZoneIdentifiers=["subnet-1", "subnet-2", "subnet-3"]),
+            says="vpcZoneIdentifiers is 3 subnets",
+        ),
+        invalid(
+            rule,
+            NAMED,
+            IN_FABRIC,
+            scaling_group({}, **mixed("p5.48xlarge", launchTemplateName="fabric"), availabilityZones=[A, B]),
+            says="availabilityZones is zones us-east-1a, us-east-1b",
+            edge=True,
+        ),
+        invalid(
+            rule,
+            NAMED,
+            *IN_A_AND_B,
+            IN_RANKS,
+            scaling_group(WORKERS, vpcZoneIdentifiers=TWO_IDS),
+            says="2 subnets in us-east-1a, us-east-1b",
+        ),
+        valid(
+            rule,
+            NAMED,
+            *TWO_IN_A,
+            IN_RANKS,
+            scaling_group(WORKERS, vpcZoneIdentifiers=TWO_IDS),
+        ),
+        valid(rule, NAMED, IN_RANKS, scaling_group(availabilityZones=[A]), edge=True),
+        valid(rule, NAMED, IN_RANKS, scaling_group(vpcZoneIdentifiers=["subnet-1"])),
+        valid(rule, NAMED, IN_RANKS, scaling_group({}, launchTemplate={"name": "other"})),
+    )
+)
+PLACES = (
+    *ONE_ZONE,
+    invalid("PG02", placement(), scaling_group(RANKS, placementGroup=UNKNOWN, vpcZoneIdentifiers=TWO_IDS), says="2 subnets"),
+    invalid("PG02", NAMED, scaling_group({}, placementGroup="ranks", availabilityZones=[A, B]), says="availabilityZones is zones"),
+    valid("PG02", NAMED, scaling_group({}, placementGroup="others", availabilityZones=[A, B])),
+    invalid(
+        "PG02",
+        NAMED,
+        scaling_group({}, placementGroup="ranks", availabilityZones=[A], **mixed("t3.large", launchTemplateId="lt-1")),
+        says="mixedInstancesPolicy is t3.large",
+    ),
+    invalid(
+        "PG02",
+        NAMED,
+        scaling_group({}, placementGroup="ranks", availabilityZones=[A], **mixed("p5.48xlarge", "p5e.48xlarge", launchTemplateId="lt-1")),
+        says="is [p5.48xlarge, p5e.48xlarge]; allowed: one instance type",
+    ),
+    # Seven in each zone, however many subnets there are in it.
+    invalid(
+        "PG02",
+        placement("spread"),
+        *TWO_IN_A,
+        in_group(),
+        node_group(2, PAIR, scalingConfig={"maxSize": 8}),
+        says="maxSize is 8; allowed: at most 7",
+        edge=True,
+    ),
+    valid("PG02", placement("spread"), *TWO_IN_A, in_group(), node_group(2, PAIR, scalingConfig={"maxSize": 7}), edge=True),
+    valid("PG02", placement("spread"), *IN_A_AND_B, in_group(), node_group(2, PAIR, scalingConfig={"maxSize": 14}), edge=True),
+    invalid("PG02", placement("spread"), in_group(), scaling_group(maxSize=15, availabilityZones=[A, B]), says="maxSize is 15", edge=True),
+    valid("PG02", placement("spread"), in_group(), scaling_group(maxSize=14, availabilityZones=[A, B]), edge=True),
+    valid("PG02", placement("spread"), in_group(), scaling_group(maxSize=15)),
+    # Families and categories, where no type is named.
+    invalid("PG02", NAMED, class_in(), of_family(requirement(FAMILY, "In", "t3", "t4g")), says="is t3, t4g; allowed: a type that cluster"),
+    invalid("PG02", NAMED, class_in(), of_family(requirement(FAMILY, "In", "t3", "m7i")), says="is families t3, m7i", edge=True),
+    invalid("PG02", NAMED, class_in(), of_family(requirement(CATEGORY, "In", "t")), says="allowed: a type that cluster"),
+    valid("PG02", NAMED, class_in(), of_family(P5EN_FAMILY)),
+    valid("PG02", NAMED, class_in(), of_family(requirement(FAMILY, "In", "p5"), requirement(SIZE, "In", "48xlarge"))),
+    invalid("PG02", NAMED, class_in(), of_family(requirement(FAMILY, "In", "p5")), says="is families p5; allowed: one instance type"),
+    invalid("EFA01", node_class(nics(32)), of_family(P5EN_FAMILY), says="at most 16 on p5en.48xlarge"),
+    invalid("EFA01", node_class(nics(17)), of_family(P5EN_FAMILY), says="at most 16 on p5en.48xlarge", edge=True),
+    valid("EFA01", node_class(nics(16)), of_family(P5EN_FAMILY), edge=True),
+    valid("EFA01", node_class(nics(32)), of_family(requirement(FAMILY, "In", "p5en", "p5"))),
+    valid("EFA01", node_class(nics(32)), of_family(requirement(FAMILY, "In", "p5en", "p99"))),
+    invalid(
+        "EFA01",
+        node_class(nics(32)),
+        of_family(requirement(FAMILY, "In", "p5"), requirement(SIZE, "In", "4xlarge")),
+        says="at most 1 on p5.4xlarge",
+    ),
+    invalid("EFA01", node_class(nics(1)), of_family(requirement(CATEGORY, "In", "t")), says="has no EFA"),
+    invalid("EFA01", node_class([PRIMARY, nic(16)]), of_family(P5EN_FAMILY), says="p5en.48xlarge has 16 network cards"),
+    invalid(
+        "EFA01",
+        template(nics(2), None, id="lt-1"),
+        scaling_group({}, **mixed("c5n.18xlarge", launchTemplateId="lt-1")),
+        says="at most 1 on c5n.18xlarge",
+    ),
+    # A subnet that gives public addresses, by whatever way the interfaces come to stand in it.
+    invalid(
+        "EFA03",
+        node_class(nics(1), subnetSelectorTerms=[{"tags": {"pool": "p5"}}]),
+        subnet(tags={"pool": "p5"}, mapPublicIpOnLaunch=True),
+        says="in subnet private, which gives public addresses",
+    ),
+    invalid("EFA03", node_class(nics(1), **BY_ID), PUBLIC, says="in subnet private"),
+    valid("EFA03", node_class(nics(1), **BY_ID), subnet(id="subnet-2", mapPublicIpOnLaunch=True)),
+    valid("EFA03", node_class(nics(1), **BY_ID, associatePublicIPAddress=False), PUBLIC, edge=True),
+    invalid("EFA03", template([{**PRIMARY, "subnetId": "subnet-1"}, nic(0)]), PUBLIC, says="in subnet"),
+    valid("EFA03", template([PRIMARY, nic(0, subnetId="subnet-1")]), PUBLIC, edge=True),
+    valid(
+        "EFA03",
+        template([{**PRIMARY, "subnetId": "subnet-1", "associatePublicIpAddress": "false"}, nic(0)]),
+        PUBLIC,
+    ),
+    invalid(
+        "EFA03",
+        template(nics(1)),
+        scaling_group({"launchTemplate": ["template"], "vpcZoneIdentifiers": ["private"]}, vpcZoneIdentifiers=[UNKNOWN]),
+        subnet(mapPublicIpOnLaunch=True),
+        says="in subnet private",
+    ),
+    # What is asked of managed node groups is not asked of others.
+    valid("CR01", block(OF_KEPT), reservation(), scaling_group(vpcZoneIdentifiers=["subnet-1"], maxSize=4)),
+)
+
+CASES = (*REQUESTS, *INTERFACES, *FABRIC, *PLUGINS, *ENVIRONMENT, *PLACEMENT, *CAPACITY, *PLACES)
