@@ -3,6 +3,7 @@
 import difflib
 from typing import TypeGuard
 
+from guardrails.deepspeed_fields import AUTO, autos, numeric, sections, truth, whole
 from guardrails.facts import load
 from guardrails.node import Node
 from guardrails.program import Program
@@ -11,9 +12,9 @@ from guardrails.tokens import CONFIG_MAP, DEEPSPEED
 from guardrails.world import JOBS, reads, world
 
 _GLOBAL, _MICRO, _STEPS = "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
-_AUTO = "auto"
 _TYPES = frozenset({DEEPSPEED})
 _FACTS = load("deepspeed")
+_POSITIVE = "a whole number of at least 1"
 _NEEDED = {"total_num_steps": "the run's optimizer steps: the rate has no horizon without"}
 
 
@@ -61,18 +62,29 @@ def _sizes(config: Resource, report: Report) -> None:
     for name in (_GLOBAL, _MICRO, _STEPS):
         with report.part():
             _positive(config, config.at(name), report)
-    with report.part():
-        for name, node in config.at("zero_optimization").entries():
-            with report.part():
-                if node.text() == _AUTO:
-                    report.refuse(config, node, allowed=f"a number: raw DeepSpeed drops the word and takes its default for {name}")
+    for keys, node in autos(config.properties):
+        with report.part():
+            if node.value == AUTO:
+                report.refuse(config, node, allowed=_instead_of_auto(keys))
+    for keys, section in sections().items():
+        with report.part():
+            for name, node in config.at(*keys).entries():
+                with report.part():
+                    field = section.fields.get(name)
+                    if field and node.value != AUTO and not field.takes(node.value):
+                        report.refuse(config, node, allowed=str(field), found="null" if node.raw is None else None)
 
 
 def _positive(config: Resource, node: Node, report: Report) -> None:
-    if node.text() == _AUTO:
-        report.refuse(config, node, allowed="a number: only the Hugging Face Trainer fills in auto")
-    elif node.present and (node.integer() or 0) < 1:
-        report.refuse(config, node, allowed="a whole number of at least 1")
+    if node.present and node.value != AUTO and (not _counts(node.value) or node.value < 1):
+        report.refuse(config, node, allowed="a whole number of at least 1, not in quotes" if isinstance(node.value, str) else _POSITIVE)
+
+
+def _instead_of_auto(keys: tuple[str, ...]) -> str:
+    section = sections().get(keys[:-1])
+    if section and section.closed:
+        return f"a value: raw DeepSpeed drops the word and takes its default for {keys[-1]}"
+    return "a value: only the Hugging Face Trainer fills in auto"
 
 
 def _precision(config: Resource, report: Report) -> None:
@@ -87,46 +99,64 @@ def _precision(config: Resource, report: Report) -> None:
 
 
 def _one_half(config: Resource, report: Report) -> None:
-    bf16 = config.at("bf16") if config.at("bf16").present else config.at("bfloat16")
-    if config.at("fp16", "enabled").value is True and bf16.at("enabled").value is True:
+    bf16 = _bf16(config)
+    if truth(config.at("fp16", "enabled").value) and truth(bf16.at("enabled").value):
         report.refuse(config, bf16.at("enabled"), allowed="false, or fp16.enabled: false; only one of the two can be on")
+
+
+def _bf16(config: Resource) -> Node:
+    return config.at("bf16") if config.at("bf16").present else config.at("bfloat16")
 
 
 def _scaler(config: Resource, report: Report) -> None:
     fp16 = config.at("fp16")
-    if fp16.at("enabled").value is not True:
+    if not truth(fp16.at("enabled").value):
         return
-    scale, power = fp16.at("loss_scale"), fp16.at("initial_scale_power")
-    if scale.text() == "1" or scale.text() == "1.0":
+    scale = fp16.at("loss_scale")
+    if numeric(scale.value) == 1:
         report.refuse(config, scale, allowed="0 (dynamic) or a power of two above 1: small gradients vanish in fp16")
-    if power.present and power.integer() is None:
-        report.refuse(config, power, allowed="a whole number, such as 16")
+    for name in ("loss_scale_window", "min_loss_scale"):
+        with report.part():
+            node = fp16.at(name)
+            if not numeric(scale.value) and (number := whole(node.value)) is not None and number < 1:
+                report.refuse(config, node, allowed="at least 1 while the loss scale is dynamic")
+
+
+def _stage(config: Resource) -> int:
+    zero = config.at("zero_optimization")
+    return int(zero.value) if isinstance(zero.value, bool) else whole(zero.at("stage").value) or 0
+
+
+def _given(node: Node, name: str) -> bool:
+    """Whether a mapping has a key, be it for null."""
+    return isinstance(node.value, dict) and name in node.value
 
 
 def _zero(config: Resource, report: Report) -> None:
     zero = config.at("zero_optimization")
     stage = zero.at("stage")
-    number = stage.integer() if stage.present else 0
     with report.part():
-        if number is None or not 0 <= number <= 3:
-            report.refuse(config, stage, allowed="0, 1, 2 or 3")
+        number = whole(stage.value)
+        if _given(zero, "stage") and (number is None or not 0 <= number <= 3):
+            report.refuse(config, stage, allowed="0, 1, 2 or 3", found="null" if stage.raw is None else None)
             return
     for name, least in (("offload_param", 3), ("offload_optimizer", 1)):
         with report.part():
-            _offload(config, zero.at(name), name, least, number or 0, report)
+            _offload(config, zero.at(name), name, least, _stage(config), report)
 
 
 def _offload(config: Resource, offload: Node, name: str, least: int, stage: int, report: Report) -> None:
     if not offload.present:
         return
     device, ratio = offload.at("device"), offload.at("ratio")
-    if device.present and device.text() not in _FACTS["offloadDevices"]:
-        report.refuse(config, device, allowed=", ".join(_FACTS["offloadDevices"]))
+    if _given(offload, "device") and device.text() not in _FACTS["offloadDevices"]:
+        report.refuse(config, device, allowed=", ".join(_FACTS["offloadDevices"]), found="null" if device.raw is None else None)
     elif device.text() == "nvme" and not offload.at("nvme_path").text():
         report.refuse(config, offload.at("nvme_path"), allowed="a folder on a local NVMe disk")
     if device.text() in ("cpu", "nvme") and stage < least:
         report.refuse(config, device, allowed=f"none under stage {stage}: {name} works from stage {least} on and is ignored below")
-    if ratio.present and str(ratio.value) not in ("1", "1.0") and stage < 3:
+    share = numeric(ratio.value)
+    if share is not None and share < 1 and stage < 3:
         report.refuse(config, ratio, allowed=f"1 under stage {stage}: a partial offload needs stage 3")
 
 
@@ -150,12 +180,30 @@ def _keys(config: Resource, report: Report) -> None:
         if kind.present and kind.text() not in {*_FACTS["schedules"], *_FACTS["torchSchedules"]}:
             report.refuse(config, kind, allowed=f"{', '.join(_FACTS['schedules'])}, or torch's {', '.join(_FACTS['torchSchedules'])}")
     with report.part():
+        norm = config.at("optimizer", "params", "max_grad_norm")
+        if norm.present:
+            report.refuse(config, norm, allowed="nothing: DeepSpeed clips by gradient_clipping, beside optimizer", found="set")
+    with report.part():
         _zero_keys(config, report)
+    for keys, section in sections().items():
+        if section.closed:
+            with report.part():
+                _section_keys(config, keys, report)
+
+
+def _section_keys(config: Resource, keys: tuple[str, ...], report: Report) -> None:
+    """Keys that the model of a part of the configuration does not have, which stops every rank."""
+    fields = sections()[keys].fields
+    for name, node in config.at(*keys).entries():
+        if name not in fields and name not in _FACTS["removedZero"]:
+            near = difflib.get_close_matches(name, fields)
+            allowed = f"a key of {'.'.join(keys)}{f', such as {near[0]}' if near else ''}"
+            report.refuse(config, node, allowed=allowed, found="set, but no such key exists")
 
 
 def _zero_keys(config: Resource, report: Report) -> None:
     zero = config.at("zero_optimization")
-    stage = zero.at("stage").integer() or 0
+    stage = _stage(config)
     for name, node in zero.entries():
         if name in _FACTS["removedZero"]:
             report.refuse(config, node, allowed="nothing: DeepSpeed has removed it", found="set")
@@ -166,7 +214,7 @@ def _zero_keys(config: Resource, report: Report) -> None:
 
 
 def _together(config: Resource, report: Report) -> None:
-    stage = config.at("zero_optimization", "stage").integer() or 0
+    stage = _stage(config)
     with report.part():
         stages = config.at("pipeline", "stages")
         if stage >= 2 and (stages.integer() or 0) > 1:
@@ -177,6 +225,12 @@ def _together(config: Resource, report: Report) -> None:
             report.refuse(config, optimizer, allowed=", ".join(_FACTS["optimizers"]))
     with report.part():
         _untested(config, stage, report)
+    with report.part():
+        _without_norm(config, stage, report)
+    with report.part():
+        _summed(config, stage, report)
+    with report.part():
+        _half_masters(config, stage, report)
     with report.part():
         if stage == 3 and config.at("expert_parallel", "enabled").value:
             _experts(config, report)
@@ -191,6 +245,48 @@ def _untested(config: Resource, stage: int, report: Report) -> None:
         report.refuse(config, config.at("zero_allow_untested_optimizer"), allowed=allowed)
 
 
+def _without_norm(config: Resource, stage: int, report: Report) -> None:
+    zero = config.at("zero_optimization")
+    norm, clipping, device = zero.at("compute_grad_norm"), config.at("gradient_clipping"), zero.at("offload_optimizer", "device")
+    if truth(norm.value) is not False:
+        return
+    if stage not in (1, 2):
+        report.refuse(config, norm, allowed=f"true under stage {stage}: only stages 1 and 2 can do without the norm")
+        return
+    if (numeric(clipping.value if clipping.present else _FACTS["defaultClipping"]) or 0) > 0:
+        report.refuse(config, clipping, allowed=f"0 with compute_grad_norm: false; DeepSpeed's default is {_FACTS['defaultClipping']:g}")
+    if device.present and device.text() != "none":
+        report.refuse(config, device, allowed="none with compute_grad_norm: false")
+    if zero.at("zenflow").present:
+        report.refuse(config, zero.at("zenflow"), allowed="nothing with compute_grad_norm: false", found="set")
+
+
+def _summed(config: Resource, stage: int, report: Report) -> None:
+    operation = config.at("gradient_allreduce_op")
+    if operation.text().lower() != "sum":
+        return
+    beside = (
+        ("ZeRO stage 3", stage == 3),
+        ("ZenFlow", config.at("zero_optimization", "zenflow").present),
+        ("DeepCompile", truth(config.at("compile", "deepcompile").value)),
+    )
+    for feature, used in beside:
+        if used:
+            report.refuse(config, operation, allowed=f"mean with {feature}")
+
+
+def _half_masters(config: Resource, stage: int, report: Report) -> None:
+    masters = _bf16(config).at("bf16_master_weights_and_grads")
+    for node in (config.at("fp16", "fp16_master_weights_and_grads"), masters, _bf16(config).at("bf16_optimizer_states")):
+        with report.part():
+            if truth(node.value) and stage == 0:
+                report.refuse(config, node, allowed="false without ZeRO; stages 1 to 3 have master weights of their own")
+    with report.part():
+        states = _bf16(config).at("bf16_optimizer_states")
+        if truth(states.value) and not truth(masters.value):
+            report.refuse(config, states, allowed="false without bf16_master_weights_and_grads")
+
+
 def _experts(config: Resource, report: Report) -> None:
     """What DeepSpeed does not divide experts beside in stage 3."""
     for place in (
@@ -200,11 +296,11 @@ def _experts(config: Resource, report: Report) -> None:
     ):
         with report.part():
             size = config.at(*place)
-            if (size.integer() or 1) > 1:
+            if (whole(size.value) or 1) > 1:
                 report.refuse(config, size, allowed="1 with expert_parallel under stage 3")
     with report.part():
         quantized = config.at("zero_optimization", "zero_quantized_gradients")
-        if quantized.value is True:
+        if truth(quantized.value):
             report.refuse(config, quantized, allowed="false with expert_parallel under stage 3")
 
 
@@ -233,7 +329,7 @@ def _schedule(config: Resource, report: Report) -> None:
 def _warmup(config: Resource, params: Node, ends: bool, report: Report) -> None:
     warmup, total = params.at("warmup_num_steps"), params.at("total_num_steps")
     for steps in (warmup, total) if ends else (warmup,):
-        if steps.present and steps.text() != _AUTO and (not _counts(steps.value) or steps.value < 1):
+        if steps.present and steps.text() != AUTO and (not _counts(steps.value) or steps.value < 1):
             report.refuse(config, steps, allowed="optimizer steps, a whole number of at least 1")
             return
     least, horizon = warmup.value if warmup.present else _FACTS["defaultWarmup"], total.value
@@ -273,12 +369,12 @@ RULES = (
     Rule(
         id="DSP02",
         name="deepspeed-require-numbers",
-        title="Batch and bucket sizes are numbers",
+        title="Values are of the type and in the range that DeepSpeed takes",
         types=_TYPES,
         check=_sizes,
-        why="raw DeepSpeed ends in a TypeError that names no field, or drops the word auto and uses a default.",
-        fix="write numbers; auto is only for the Hugging Face Trainer, which replaces it.",
-        source="DeepSpeed 0.19.8, measured; field guide section on DeepSpeed",
+        why="all ranks stop at start-up, often with a TypeError that names no field, or the word auto is dropped for a default in silence.",
+        fix="write numbers, true and false without quotes; auto is only for the Hugging Face Trainer, which replaces it.",
+        source="DeepSpeed 0.19.8, measured: runtime/config.py and its models; pydantic 2.14; field guide section on DeepSpeed",
         valid=(_ds(zero_optimization={"stage": 2, "reduce_bucket_size": 500000000}),),
         invalid=(_ds(zero_optimization={"stage": 2, "reduce_bucket_size": "auto"}),),
     ),
@@ -312,9 +408,9 @@ RULES = (
         title="Every key is one that DeepSpeed reads",
         types=_TYPES,
         check=_keys,
-        why="a misspelt or removed key is ignored: clipping is off, or a stage 3 setting does nothing.",
+        why="a misspelt key is ignored (clipping is off), one of stage 3 does nothing; where DeepSpeed looks, all ranks stop at start-up.",
         fix="correct the key, or remove it.",
-        source="DeepSpeed 0.19.8: runtime/config.py, zero/config.py",
+        source="DeepSpeed 0.19.8: runtime/config.py and its pydantic models; torch 2.15: optim",
         valid=(_ds(gradient_clipping=1.0),),
         invalid=(_ds(gradient_cliping=1.0),),
     ),

@@ -1,6 +1,7 @@
 """DeepSpeed configurations."""
 
 import json
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -104,7 +105,12 @@ CASES = (
     invalid("DSP01", ds(**{TOTAL: 10, MICRO: 4}), says="a multiple of 4"),
     invalid("DSP01", mounted(**{TOTAL: 100}), job(), says="a multiple of 32"),
     valid("DSP02", ds()),
-    valid("DSP02", ds(**{TOTAL: 64, MICRO: "2"})),
+    valid("DSP02", ds(**{TOTAL: 64, MICRO: 2})),
+    invalid(
+        "DSP02",
+        ds(**{TOTAL: 64, MICRO: "2"}),
+        says="train_micro_batch_size_per_gpu is 2; allowed: a whole number of at least 1, not in quotes",
+    ),
     valid("DSP02", zero(2, reduce_bucket_size=500000000)),
     valid("DSP02", zero(3, stage3_max_live_parameters=1000000000)),
     valid("DSP02", ds(**{STEPS: 1}), edge=True),
@@ -124,7 +130,18 @@ CASES = (
     invalid("DSP03", ds(**half("bf16"), **half("fp16")), says="only one of the two can be on"),
     invalid("DSP03", ds(**half("bfloat16"), **half("fp16")), says="bfloat16.enabled is true"),
     invalid("DSP03", ds(communication_data_type="float16"), says="fp16, fp32, bf16"),
-    invalid("DSP03", ds(**half("fp16", initial_scale_power="big")), says="initial_scale_power is big"),
+    invalid(
+        "DSP03", ds(**half("fp16", loss_scale_window=0)), says="loss_scale_window is 0; allowed: at least 1 while the loss scale is dynamic"
+    ),
+    invalid("DSP03", ds(**half("fp16", min_loss_scale="0", loss_scale=0)), says="min_loss_scale is 0"),
+    valid("DSP03", ds(**half("fp16", loss_scale_window=1)), edge=True),
+    valid("DSP03", ds(**half("fp16", loss_scale_window=0, loss_scale=128))),
+    # Words that pydantic takes for true.
+    valid("DSP03", ds(fp16={"enabled": "off"}, bf16={"enabled": "yes"})),
+    valid("DSP03", ds(fp16={"enabled": 1}, bf16={"enabled": 0})),
+    invalid("DSP03", ds(fp16={"enabled": "true"}, bf16={"enabled": "true"}), says="bf16.enabled is true"),
+    invalid("DSP03", ds(fp16={"enabled": 1}, bf16={"enabled": "On"}), says="bf16.enabled is On"),
+    invalid("DSP03", ds(fp16={"enabled": "y", "loss_scale": "1"}), says="loss_scale is 1;"),
     valid("DSP04", zero(0)),
     valid("DSP04", offload(3, "offload_param")),
     valid("DSP04", offload(2, "offload_optimizer", ratio=1)),
@@ -259,4 +276,116 @@ CASES = (
     invalid("DSP07", schedule("WarmupLR", total_num_steps=5000), says="total_num_steps is set; allowed: a parameter of WarmupLR"),
     invalid("DSP07", schedule("WarmupCosineLR", total_num_steps=5000, warmup_min_lr=0), says="warmup_min_lr is set"),
     invalid("DSP07", schedule("OneCycle", cycle_max_lr=1), says="cycle_min_lr is unset; allowed: a value: OneCycle has no default"),
+    # What pydantic takes for a number or a switch, and what it does not.
+    valid("DSP02", zero("2", reduce_bucket_size="5", overlap_comm="on", contiguous_gradients=1, allgather_bucket_size="7.0")),
+    valid("DSP02", mounted(zero_optimization={"stage": 2, "reduce_bucket_size": 5e8, "overlap_comm": None, "offload_param": None})),
+    valid("DSP02", zero(2, reduce_bucket_size=1, allgather_bucket_size=0), edge=True),
+    invalid("DSP02", zero(2, reduce_bucket_size=0), says="reduce_bucket_size is 0; allowed: a whole number of at least 1", edge=True),
+    invalid(
+        "DSP02", zero(2, allgather_bucket_size=-1), says="allgather_bucket_size is -1; allowed: a whole number of at least 0", edge=True
+    ),
+    invalid("DSP02", zero(2, reduce_bucket_size="big"), says="reduce_bucket_size is big"),
+    invalid("DSP02", zero(2, reduce_bucket_size="5e8"), says="reduce_bucket_size is 5e8"),
+    invalid("DSP02", zero(2, reduce_bucket_size=1.5), says="reduce_bucket_size is 1.5"),
+    invalid("DSP02", zero(2, overlap_comm="perhaps"), says="overlap_comm is perhaps; allowed: true or false or null"),
+    invalid("DSP02", mounted(zero_optimization={"stage": 2, "contiguous_gradients": None}), says="contiguous_gradients is null"),
+    # A part where a value stands, and the other way round.
+    valid("DSP02", ds(zero_optimization=True)),
+    valid("DSP02", ds(zero_optimization=False, bf16=half("bf16")["bf16"])),
+    invalid("DSP02", ds(zero_optimization=2), says="zero_optimization is 2; allowed: a mapping or true or false"),
+    invalid("DSP02", ds(fp16=True), says="fp16 is true; allowed: a mapping"),
+    invalid("DSP02", mounted(fp16=None), says="fp16 is null; allowed: a mapping"),
+    invalid("DSP02", zero(2, offload_optimizer=True), says="offload_optimizer is true; allowed: a mapping or null"),
+    invalid("DSP02", zero(2, offload_optimizer="cpu"), says="offload_optimizer is cpu"),
+    invalid("DSP02", ds(optimizer="AdamW"), says="optimizer is AdamW; allowed: a mapping"),
+    invalid("DSP02", ds(scheduler="WarmupLR"), says="scheduler is WarmupLR"),
+    # Ranges and words.
+    valid("DSP02", offload(3, "offload_optimizer", ratio=0), edge=True),
+    valid("DSP02", ds(**half("fp16", loss_scale="128", initial_scale_power="16"), gradient_clipping=0)),
+    valid("DSP02", ds(gradient_allreduce_op="SUM", checkpoint={"tag_validation": "warn", "parallel_write": {"pipeline_stage": 1}})),
+    valid("DSP02", ds(seq_parallel_communication_data_type="BF16", data_types={"grad_accum_dtype": "float32"})),
+    valid("DSP02", ds(torch_autocast={"enabled": True, "dtype": "bfloat16", "lower_precision_safe_modules": []})),
+    invalid("DSP02", offload(3, "offload_optimizer", ratio=1.5), says="ratio is 1.5; allowed: a number from 0 to 1"),
+    invalid("DSP02", ds(**half("fp16", loss_scale=-1)), says="loss_scale is -1; allowed: a number of at least 0", edge=True),
+    invalid("DSP02", mounted(fp16={"enabled": True, "loss_scale": math.nan}), says="loss_scale is nan"),
+    invalid("DSP02", ds(fp16={"loss_scale": True}), says="loss_scale is true"),
+    invalid("DSP02", ds(**half("fp16", initial_scale_power="big")), says="initial_scale_power is big"),
+    invalid("DSP02", ds(gradient_clipping="0.5"), says="gradient_clipping is 0.5; allowed: a number, not in quotes"),
+    invalid("DSP02", ds(seq_parallel_communication_data_type="float16"), says="allowed: fp16, fp32, bf16 or null"),
+    invalid("DSP02", ds(gradient_allreduce_op="avg"), says="gradient_allreduce_op is avg; allowed: mean, sum"),
+    invalid("DSP02", ds(checkpoint={"tag_validation": "maybe"}), says="tag_validation is maybe; allowed: Ignore, Warn, Fail"),
+    invalid("DSP02", ds(data_types={"grad_accum_dtype": "fp8"}), says="grad_accum_dtype is fp8"),
+    invalid("DSP02", zero(3, zenflow={"topk_ratio": 1}), says="topk_ratio is 1; allowed: a number above 0 and below 1", edge=True),
+    invalid("DSP02", schedule("LRRangeTest", lr_range_test_step_size="5"), says="a whole number of at least 1, not in quotes"),
+    # The word of the Hugging Face Trainer, at any depth; a few fields know it.
+    valid("DSP02", ds(pipeline={"stages": "auto"}, data_types={"keep_in_fp32_modules": "auto"}, expert_parallel={"top_k": "auto"})),
+    valid("DSP02", zero(3, zenflow={"select_strategy": "auto", "update_interval": "auto"})),
+    valid("DSP02", ds(autotuning={"tuner_type": "auto"})),
+    invalid("DSP02", ds(bf16={"enabled": "auto"}), says="bf16.enabled is auto; allowed: a value: raw DeepSpeed drops the word"),
+    invalid("DSP02", ds(gradient_clipping="auto"), says="gradient_clipping is auto; allowed: a value: only the Hugging Face Trainer"),
+    invalid("DSP02", ds(optimizer={"type": "AdamW", "params": {"lr": "auto"}}), says="optimizer.params.lr is auto"),
+    invalid("DSP02", ds(optimizer={"type": "AdamW", "params": {"betas": [0.9, "auto"]}}), says="params.betas[1] is auto"),
+    invalid("DSP02", schedule(warmup_num_steps="auto", total_num_steps="auto"), says="scheduler.params.warmup_num_steps is auto"),
+    # Stages in other spellings.
+    valid("DSP04", ds(zero_optimization=True)),
+    valid("DSP04", zero("3", offload_param={"device": "cpu"})),
+    valid("DSP04", offload(2, "offload_optimizer", ratio=1.5)),
+    invalid("DSP04", mounted(zero_optimization={"stage": None}), says="zero_optimization.stage is null; allowed: 0, 1, 2 or 3"),
+    invalid("DSP04", mounted(zero_optimization={"stage": 3, "offload_param": {"device": None}}), says="device is null; allowed: none, cpu"),
+    # Parts with models of their own take no other key.
+    valid("DSP05", zero(3, prefetch_bucket_size=1), edge=True),
+    valid("DSP05", ds(optimizer={"type": "AdamW", "params": {"lr": 0.001}}, pipeline={"my_own": 1}, activation_checkpointing={"x": 1})),
+    invalid("DSP05", zero(2, prefetch_bucket_size=1), says="prefetch_bucket_size is set; allowed: nothing under stage 2", edge=True),
+    invalid("DSP05", zero(2, reduce_bucket_sise=1), says="a key of zero_optimization, such as reduce_bucket_size"),
+    invalid(
+        "DSP05", offload(2, "offload_optimizer", pin_memori=True), says="a key of zero_optimization.offload_optimizer, such as pin_memory"
+    ),
+    invalid("DSP05", offload(3, "offload_param", ratio=1), says="ratio is set, but no such key exists"),
+    invalid("DSP05", ds(**half("fp16", los_scale=0)), says="a key of fp16, such as loss_scale"),
+    invalid("DSP05", ds(**half("bf16", foo=1)), says="bf16.foo is set, but no such key exists; allowed: a key of bf16."),
+    invalid(
+        "DSP05",
+        ds(optimizer={"type": "AdamW", "params": {"max_grad_norm": 1}}),
+        says="max_grad_norm is set; allowed: nothing: DeepSpeed clips",
+    ),
+    # What a stage can't do.
+    valid("DSP06", zero(1, compute_grad_norm=True)),
+    valid("DSP06", ds(zero_optimization={"stage": 2, "compute_grad_norm": False}, gradient_clipping=0), edge=True),
+    valid("DSP06", ds(zero_optimization={"stage": 2}, gradient_allreduce_op="sum"), edge=True),
+    valid("DSP06", ds(zero_optimization={"stage": 3}, gradient_allreduce_op="mean")),
+    valid(
+        "DSP06",
+        ds(zero_optimization={"stage": 1}, **half("bf16", bf16_master_weights_and_grads=True, bf16_optimizer_states=True)),
+        edge=True,
+    ),
+    invalid(
+        "DSP06", ds(zero_optimization={"stage": 3, "compute_grad_norm": False}, gradient_clipping=0), says="true under stage 3", edge=True
+    ),
+    invalid(
+        "DSP06",
+        ds(zero_optimization={"stage": 2, "compute_grad_norm": "off"}),
+        says="gradient_clipping is unset; allowed: 0 with compute_grad",
+    ),
+    invalid(
+        "DSP06",
+        ds(zero_optimization={"stage": 2, "compute_grad_norm": False, "offload_optimizer": {"device": "cpu"}}, gradient_clipping=0),
+        says="device is cpu; allowed: none with compute_grad_norm: false",
+    ),
+    invalid(
+        "DSP06",
+        ds(zero_optimization={"stage": 2, "compute_grad_norm": False, "zenflow": {}}, gradient_clipping=0),
+        says="zenflow is set; allowed: nothing with compute_grad_norm: false",
+    ),
+    invalid(
+        "DSP06", ds(zero_optimization={"stage": 3}, gradient_allreduce_op="Sum"), says="is Sum; allowed: mean with ZeRO stage 3", edge=True
+    ),
+    invalid("DSP06", ds(zero_optimization={"stage": 2, "zenflow": {}}, gradient_allreduce_op="sum"), says="mean with ZenFlow"),
+    invalid("DSP06", ds(compile={"deepcompile": True}, gradient_allreduce_op="sum"), says="mean with DeepCompile"),
+    invalid("DSP06", ds(**half("bf16", bf16_master_weights_and_grads=True)), says="is true; allowed: false without ZeRO", edge=True),
+    invalid("DSP06", ds(fp16={"fp16_master_weights_and_grads": True}), says="fp16_master_weights_and_grads is true"),
+    invalid(
+        "DSP06",
+        ds(zero_optimization={"stage": 2}, **half("bf16", bf16_optimizer_states=True)),
+        says="bf16_optimizer_states is true; allowed: false without bf16_master_weights_and_grads",
+    ),
 )
