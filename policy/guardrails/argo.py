@@ -1,16 +1,20 @@
 """Argo CD: what is applied is a version that was chosen, with values that the chart reads, and nothing is pruned by surprise."""
 
 import re
+from collections.abc import Sequence
 
-from guardrails.chart import CHART_TYPES, chart_name, last_part
+from guardrails.chart import CHART_TYPES, chart_name, last_part, values_text
 from guardrails.facts import load
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.tokens import APPLICATION
 
 _BRANCHES = frozenset({"", "HEAD", "main", "master", "develop", "trunk"})
-_RANGE = re.compile(r"[~^<>=*xX]|\s|\|\||\.[*xX]|,")
-_VERSION = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+([-+].*)?|[0-9a-f]{40}")
+_RANGE = re.compile(r"[~^<>=*,|]|\s|(?:^|\.)[xX](?:\.|$)")
+_VERSION = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]*)?|[0-9a-f]{40}")
+
+# Up to the first dot or bracket that no backslash takes its meaning.
+_FIRST_KEY = re.compile(r"(?:\\.|[^.\[\\])+")
 
 
 def _application(resource: Resource, report: Report) -> None:
@@ -23,8 +27,11 @@ def _application(resource: Resource, report: Report) -> None:
     for source in (*([spec.at("source")] if spec.at("source").present else []), *spec.at("sources").elements()):
         with report.part():
             _revision(resource, source, report)
+        for values in (source.at("helm", "valuesObject"), *values_text(source)):
+            with report.part():
+                _known_keys(resource, source.at("chart"), values, report)
         with report.part():
-            _known_keys(resource, source.at("chart"), source.at("helm", "valuesObject"), report)
+            _known_parameters(resource, source, report)
     with report.part():
         _project(resource, spec, report)
     with report.part():
@@ -36,23 +43,38 @@ def _revision(resource: Resource, source: Node, report: Report) -> None:
     text = revision.text()
     if text in _BRANCHES or text.startswith("refs/heads/"):
         report.refuse(resource, revision, allowed="a full version or a commit", found=f"{text or 'unset'} (a branch)")
+    elif _VERSION.fullmatch(text):
+        return
     elif _RANGE.search(text):
         report.refuse(resource, revision, allowed="one full version", found=f"{text} (a range)")
-    elif not _VERSION.fullmatch(text):
+    else:
         report.advise(resource, revision, allowed="a full version or a commit: a tag or branch of another form can be moved")
 
 
 def _known_keys(resource: Resource, chart: Node, values: Node, report: Report) -> None:
     """Keys that a chart does not read are set without effect; those of a training platform's charts are known."""
-    known = load("charts")["topLevelValues"].get(last_part(chart))
-    for name, value in values.entries() if known else ():
-        if name not in known and name != "global":
-            report.refuse(
-                resource,
-                value,
-                allowed=f"a key that chart {chart.text()} reads: {', '.join(known)}",
-                found="set, but the chart does not read it",
-            )
+    for name, value in values.entries() if _known(chart) else ():
+        _known_key(resource, chart, name, value, report)
+
+
+def _known_parameters(resource: Resource, source: Node, report: Report) -> None:
+    for parameter in source.at("helm", "parameters").elements():
+        with report.part():
+            key = _FIRST_KEY.match(parameter.at("name").text())
+            if key:
+                _known_key(resource, source.at("chart"), key[0].replace("\\", ""), parameter.at("name"), report)
+
+
+def _known_key(resource: Resource, chart: Node, name: str, place: Node, report: Report) -> None:
+    known = _known(chart)
+    if known and name not in known and name != "global":
+        allowed = f"a key that chart {chart.text()} reads: {', '.join(known)}"
+        report.refuse(resource, place, allowed=allowed, found="set, but the chart does not read it")
+
+
+def _known(chart: Node) -> Sequence[str]:
+    """The top-level keys that a chart reads; none where they are not known."""
+    return load("charts")["topLevelValues"].get(last_part(chart), ())
 
 
 def _project(resource: Resource, spec: Node, report: Report) -> None:
@@ -62,9 +84,14 @@ def _project(resource: Resource, spec: Node, report: Report) -> None:
 
 
 def _pruning(resource: Resource, spec: Node, report: Report) -> None:
-    prune = spec.at("syncPolicy", "automated", "prune")
+    automated = spec.at("syncPolicy", "automated")
+    prune = automated.at("prune")
     options = [option.text() for option in spec.at("syncPolicy", "syncOptions").elements()]
-    if prune.value is True and not any(option in options for option in ("Prune=false", "Prune=confirm")):
+    if (
+        prune.value is True
+        and automated.at("enabled").value is not False
+        and not any(option in options for option in ("Prune=false", "Prune=confirm"))
+    ):
         allowed = "false, or syncOptions with Prune=confirm: a renamed file deletes claims and custom resources with all they hold"
         report.refuse(resource, prune, allowed=allowed)
 

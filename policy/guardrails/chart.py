@@ -8,6 +8,7 @@ from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Resource
 from guardrails.tokens import RELEASE
+from guardrails.view import documents
 
 CHART_TYPES = frozenset({RELEASE, "kubernetes:helm.sh/v3:Chart", "kubernetes:helm.sh/v4:Chart"})
 _RELEASE = re.compile(r"v?(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?(?:[-+].*)?")
@@ -54,3 +55,10 @@ def version(text: str) -> tuple[int, int, int] | None:
     """A version such as 1.14.1, v1.36 or 1.5.0-rc1 as numbers; None where it is none (a range, latest)."""
     matched = _RELEASE.fullmatch(text.strip())
     return (int(matched[1]), int(matched[2] or 0), int(matched[3] or 0)) if matched else None
+
+
+def values_text(source: Node) -> Iterator[Node]:
+    """The values that a source of an Application gives its chart as text; nothing where that can't be read."""
+    text = source.at("helm", "values")
+    if isinstance(text.value, str):
+        yield from documents(text)

@@ -1,20 +1,24 @@
 """JupyterHub: who may start a server, on what, and at which price."""
 
 import re
+from collections.abc import Sequence
 
 from guardrails.chart import CHART_TYPES, chart_name
 from guardrails.facts import instance_types
 from guardrails.node import Node
 from guardrails.pool import INSTANCE_TYPE
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.template import GPU
+from guardrails.template import GPU, NEURON, count
 from guardrails.tokens import RELEASE
 
 _OPEN_AUTHENTICATORS = frozenset({"", "dummy", "dummyauthenticator.DummyAuthenticator", "jupyterhub.auth.DummyAuthenticator", "null"})
-_ALLOWED = ("allowed_users", "allowed_groups", "allow_existing_users", "allowed_organizations", "allowed_google_groups", "admin_users")
+_ORGANISATION = "hosted_domain"
+_ALLOWED = "allowed_"
+_ALSO_ALLOWED = frozenset({"allow_existing_users", "admin_users", _ORGANISATION})
 _ACCELERATOR = re.compile(
     r"\b(?:[0-9]+\s*[x×]?\s*)?(?:NVIDIA\s+)?(A100|A10G|H100|H200|B200|B300|L40S|L4|T4|V100|Trainium2?|Inferentia2?)\b", re.IGNORECASE
 )
+_NEURON_ACCELERATORS = ("Trainium", "Inferentia")
 _COUNT = re.compile(r"\b([0-9]{1,3})\s*[x×]")
 
 
@@ -38,17 +42,20 @@ def _authenticator(release: Resource, config: Node, report: Report) -> None:
 
 
 def _allowed(release: Resource, config: Node, report: Report) -> None:
-    for _, section in config.entries():
-        if section.at("allow_all").value is True:
-            report.refuse(
-                release, section.at("allow_all"), allowed="allowed_users or allowed_groups; everybody at the provider is not the team"
-            )
+    sections = [section for _, section in config.entries()]
+    for section in sections:
+        everybody = section.at("allow_all")
+        # Google's provider then asks for an account of the organisation.
+        if everybody.value is True and not section.at(_ORGANISATION).value:
+            report.refuse(release, everybody, allowed="allowed_users or allowed_groups; everybody at the provider is not the team")
             return
-        if any(section.at(name).value for name in _ALLOWED):
-            return
-    report.refuse(
-        release, config, allowed="allowed_users or allowed_groups under the authenticator", found="without allowed users or groups"
-    )
+    if not any(_names_users(section) for section in sections):
+        found, allowed = "without allowed users or groups", "allowed_users or allowed_groups under the authenticator"
+        report.refuse(release, config, allowed=allowed, found=found)
+
+
+def _names_users(section: Node) -> bool:
+    return any(value.value for name, value in section.entries() if name.startswith(_ALLOWED) or name in _ALSO_ALLOWED)
 
 
 def _proxy(release: Resource, report: Report) -> None:
@@ -72,20 +79,38 @@ def _profiles(release: Resource, report: Report) -> None:
 
 
 def _profile(release: Resource, profile: Node, report: Report) -> None:
-    override = profile.at("kubespawner_override")
-    instance = instance_types().get(override.at("node_selector", INSTANCE_TYPE).text())
+    own = profile.at("kubespawner_override")
+    with report.part():
+        _hardware(release, profile.at("display_name"), [own], report)
+    for _, option in profile.at("profile_options").entries():
+        for _, choice in option.at("choices").entries():
+            with report.part():
+                _hardware(release, choice.at("display_name"), [choice.at("kubespawner_override"), own], report)
+
+
+def _hardware(release: Resource, shown: Node, overrides: Sequence[Node], report: Report) -> None:
+    """What a profile or a choice within it is called, against what the first of `overrides` that says so gives it."""
+    instance = instance_types().get(_first(overrides, "node_selector", INSTANCE_TYPE).text())
     if instance is None:
         return
-    shown = profile.at("display_name")
     named = _ACCELERATOR.search(shown.text())
     if named and named[1].lower() != instance.accelerator.lower():
         report.refuse(release, shown, allowed=f"{instance.count}x {instance.accelerator}, what {instance.name} has")
-    asked = override.at("extra_resource_limits", GPU)
-    count = _COUNT.search(shown.text())
-    if (asked.integer() or 0) > instance.count:
-        report.refuse(release, asked, allowed=f"at most {instance.count}, the GPUs of {instance.name}")
-    elif named and count and asked.present and int(count[1]) != asked.integer():
-        report.refuse(release, shown, allowed=f"{asked.text()}x, the GPUs that the profile asks for")
+    is_neuron = instance.accelerator.startswith(_NEURON_ACCELERATORS)
+    asked = _first(overrides, "extra_resource_limits", NEURON if is_neuron else GPU)
+    counted = _COUNT.search(shown.text())
+    if count(asked) > instance.count:
+        kind = "devices" if is_neuron else "GPUs"
+        report.refuse(release, asked, allowed=f"at most {instance.count}, the {kind} of {instance.name}")
+    elif named and counted and asked.present and int(counted[1]) != count(asked):
+        kind = "devices" if is_neuron else "GPUs"
+        report.refuse(release, shown, allowed=f"{count(asked)}x, the {kind} that the profile asks for")
+
+
+def _first(overrides: Sequence[Node], *keys: str) -> Node:
+    """The value under `keys` of the first override that has one."""
+    nodes = [override.at(*keys) for override in overrides]
+    return next((node for node in nodes if node.present), nodes[0])
 
 
 def _metadata_service(release: Resource, user: Node, report: Report) -> None:

@@ -1,7 +1,7 @@
 """Pods: what they may do on the host, and that no secret is written into them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from guardrails.agents import is_system_agent
 from guardrails.node import Node
@@ -11,17 +11,27 @@ from guardrails.tokens import CONFIG_MAP, NODE_SET, POD
 
 _HOST_NAMESPACES = ("hostNetwork", "hostPID", "hostIPC")
 _SECRET_NAME = re.compile(
-    r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)$"
-    r"|(?:^|_)(?:API|ACCESS|SECRET|PRIVATE|AUTH|ENCRYPTION|SIGNING|LICENSE|MASTER)_?KEY$",
+    r"(?:^|[_.-])(?:TOKEN|SECRET|PASSPHRASE|CREDENTIALS?)$|PASSWORD$|PASSWD$|[_.-]PWD$|^(?:SSHPASS|REDISCLI_AUTH)$"
+    r"|(?:^|[_.-])(?:API|ACCESS|SECRET|PRIVATE|AUTH|ENCRYPTION|SIGNING|LICENSE|MASTER)[_.-]?KEY$",
     re.IGNORECASE,
 )
-_VOCABULARY = re.compile(r"(?:^|_)(?:PAD|EOS|BOS|UNK|MASK|SEP|CLS|STOP|SPECIAL)_TOKEN$", re.IGNORECASE)
-_NO_SECRET = re.compile(r"|[0-9]{1,4}|true|false|yes|no|on|off|none|null|\$\([A-Za-z_][A-Za-z0-9_]*\)", re.IGNORECASE)
+_VOCABULARY = re.compile(r"(?:^|[_.-])(?:PAD|EOS|BOS|UNK|MASK|SEP|CLS|STOP|SPECIAL|MAX|MIN|NUM)_TOKEN$", re.IGNORECASE)
+_NO_SECRET = re.compile(r"|[0-9]{1,4}|true|false|yes|no|on|off|none|null", re.IGNORECASE)
+# Other variables, commands that print the value, and where it is kept: a file, AWS Secrets Manager, a parameter, Vault.
+_REFERENCE = re.compile(
+    r".*(?:\$\(.*\)|\$\{.*\}|`).*|\$[A-Za-z_][A-Za-z0-9_]*|(?:~|\.{1,2})/\S*|/[a-z][\w.-]*(?:/[\w.@-]+)+/?"
+    r"|arn:aws[a-z-]*:\S+|(?:file|vault|ssm|secretsmanager):\S+|\{\{.*\}\}",
+    re.DOTALL,
+)
+# What a shell sets: a name in capitals at the beginning of a word, or any after `export`.
+_SET_BY_SHELL = re.compile(
+    r"(?:^|[\s;&|(])(?:export\s+([A-Za-z_]\w*)|([A-Z_][A-Z0-9_]*))=(\"[^\"]*\"|'[^']*'|[\w+/=.@:!#%^*$`{}~-]*)(?=$|[\s;&|)])"
+)
 _PATTERNS = {
     "an AWS access key id": re.compile(r"(?<![A-Z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])"),
     "a Hugging Face token": re.compile(r"(?<![A-Za-z0-9_])hf_[A-Za-z0-9]{30,}"),
     "a GitHub token": re.compile(r"(?<![A-Za-z0-9])gh[pousr]_[A-Za-z0-9]{36,}"),
-    "a private key": re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY-----"),
+    "a private key": re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
 }
 
 
@@ -58,23 +68,57 @@ def _host_path(resource: Resource, node: Node, report: Report) -> None:
 def _literal_secrets(resource: Resource, report: Report) -> None:
     if resource.type == CONFIG_MAP:
         _patterns(resource, resource.at("data"), report)
+        with report.part():
+            for name, value in resource.at("data").entries():
+                with report.part():
+                    _entry(resource, name, value, report)
         return
     for template in pod_templates(resource):
         for container in template.all_containers():
-            for variable in container.at("env").elements():
-                with report.part():
-                    _variable(resource, variable, report)
+            with report.part():
+                for variable in container.at("env").elements():
+                    with report.part():
+                        _named(resource, variable.at("name").text(), variable.at("value"), report)
+            with report.part():
+                for word in (*container.at("command").elements(), *container.at("args").elements()):
+                    with report.part():
+                        _set_in(resource, word, report)
         _patterns(resource, template.spec, report)
+        for container in (*template.first, *template.sidecars, *template.beside):
+            _patterns(resource, container, report)
 
 
-def _variable(resource: Resource, variable: Node, report: Report) -> None:
-    name = variable.at("name").text()
+def _named(resource: Resource, name: str, value: Node, report: Report) -> None:
+    if _is_secret(name, value.text) and not _shape(value.text()):
+        _refuse(resource, value, name, report)
+
+
+def _entry(resource: Resource, name: str, value: Node, report: Report) -> None:
+    """A key of a ConfigMap is a variable of its own, or a file."""
+    if _is_secret(name, value.text) and not _shape(value.text()) and "\n" not in value.text().strip():
+        _refuse(resource, value, name, report)
+    else:
+        _set_in(resource, value, report)
+
+
+def _set_in(resource: Resource, text: Node, report: Report) -> None:
+    for exported, name, value in _SET_BY_SHELL.findall(text.text()):
+        plain = value.strip("\"'")
+        if _is_secret(exported or name, lambda plain=plain: plain) and not _shape(plain):
+            _refuse(resource, text, exported or name, report)
+            return
+
+
+def _is_secret(name: str, value: Callable[[], str]) -> bool:
+    """Whether a value of that name is a secret in plain text; it is only read where the name asks for it."""
     if not _SECRET_NAME.search(name) or _VOCABULARY.search(name):
-        return
-    value = variable.at("value")
-    if not _NO_SECRET.fullmatch(value.text()) and not _shape(value.text()):
-        allowed = "valueFrom.secretKeyRef, or a mounted Secret"
-        report.refuse(resource, value, allowed=allowed, found=f"a literal in {name} (not shown)")
+        return False
+    text = value().strip()
+    return not _NO_SECRET.fullmatch(text) and not _REFERENCE.fullmatch(text)
+
+
+def _refuse(resource: Resource, place: Node, name: str, report: Report) -> None:
+    report.refuse(resource, place, allowed="valueFrom.secretKeyRef, or a mounted Secret", found=f"a literal in {name} (not shown)")
 
 
 def _patterns(resource: Resource, node: Node, report: Report) -> None:

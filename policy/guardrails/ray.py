@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from guardrails.names import HOST_NAME
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.template import GPU
+from guardrails.template import GPU, count
 from guardrails.tokens import RAY_CLUSTER, RAY_JOB, RAY_SERVICE
 
 _KINDS = frozenset({RAY_CLUSTER, RAY_JOB, RAY_SERVICE})
 _START_RESOURCES = ("num-cpus", "num-gpus", "memory", "resources")
 _LONGEST_NAME = {RAY_CLUSTER: 53, RAY_JOB: 47, RAY_SERVICE: 47}
 _VERSION = re.compile(r"([0-9]+)\.([0-9]+)(?:\.([0-9]+))?")
+# Only Ray's own images have Ray's version as their tag.
+_OWN_IMAGES = frozenset({"ray", "ray-ml", "ray-llm"})
 _TOKEN_SINCE = (2, 52)
 _PUBLIC_SERVICES = frozenset({"NodePort", "LoadBalancer"})
 
@@ -48,11 +50,16 @@ def _resources(resource: Resource, report: Report) -> None:
 
 
 def _advertised(resource: Resource, group: Node, report: Report) -> None:
-    said = group.at("rayStartParams", "num-gpus")
     limit = _ray_container(group).at("resources", "limits", GPU)
-    head_off = group.path.endswith("headGroupSpec") and said.text() == "0"
-    if said.present and not head_off and said.integer() != (limit.integer() or 0):
-        report.refuse(resource, said, allowed=f'"{limit.integer() or 0}", the GPU limit of the group\'s Ray container')
+    for said in (group.at("rayStartParams", "num-gpus"), *_named(group, "gpu")):
+        head_off = group.path.endswith("headGroupSpec") and said.text() == "0"
+        if said.present and not head_off and count(said) != count(limit):
+            report.refuse(resource, said, allowed=f'"{count(limit)}", the GPU limit of the group\'s Ray container')
+
+
+def _named(group: Node, ending: str) -> list[Node]:
+    """The group's resources whose names end so: KubeRay hands GPU and nvidia.com/gpu alike to Ray, in capitals or not."""
+    return [node for name, node in group.at("resources").entries() if name.lower().endswith(ending)]
 
 
 def _declared_once(resource: Resource, group: Node, report: Report) -> None:
@@ -67,10 +74,10 @@ def _idle_head(resource: Resource, report: Report) -> None:
     if not head.present or not any(True for _ in cluster.at("workerGroupSpecs").elements()):
         return
     cpus = head.at("rayStartParams", "num-cpus")
-    if cpus.text() != "0" and not head.at("resources", "CPU").present:
+    if cpus.text() != "0" and not _named(head, "cpu"):
         report.advise(resource, cpus, allowed='"0": the head schedules, and runs no work that could take it down')
     gpus = _ray_container(head).at("resources", "limits", GPU)
-    if gpus.integer():
+    if count(gpus):
         report.advise(resource, gpus, allowed="none on the head: its node is held for scheduling")
 
 
@@ -96,18 +103,16 @@ def _name(resource: Resource, report: Report) -> None:
 
 
 def _sizes(resource: Resource, group: Node, report: Report) -> None:
+    """Where a bound is unset the definition has 0 and the largest number there is."""
     least, most, now = (group.at(name) for name in ("minReplicas", "maxReplicas", "replicas"))
-    if _cluster(resource).at("enableInTreeAutoscaling").value is not True:
-        for bound in (least, most):
-            if not bound.present:
-                report.refuse(
-                    resource, bound, allowed=f"{now.text() or 'the number of replicas'}: both bounds are needed without autoscaling"
-                )
-    low, high, count = least.integer(), most.integer(), now.integer()
+    if not most.present and _cluster(resource).at("enableInTreeAutoscaling").value is True:
+        report.advise(resource, most, allowed="the most replicas that the autoscaler may make: nothing else stops it")
+    low, high, wanted = least.integer(), most.integer(), now.integer()
     if low is not None and high is not None and low > high:
         report.refuse(resource, least, allowed=f"at most maxReplicas = {high}")
-    elif count is not None and ((low is not None and count < low) or (high is not None and count > high)):
-        report.refuse(resource, now, allowed=f"minReplicas to maxReplicas, {least.text()} to {most.text()}")
+    elif wanted is not None and ((low is not None and wanted < low) or (high is not None and wanted > high)):
+        allowed = f"minReplicas to maxReplicas, {low or 0} to {'any' if high is None else high}"
+        report.refuse(resource, now, allowed=allowed)
 
 
 def _version(resource: Resource, group: Node, report: Report) -> None:
@@ -115,19 +120,19 @@ def _version(resource: Resource, group: Node, report: Report) -> None:
     # A registry may have a port, so the tag is looked for after the last slash.
     name, _, tag = image.text().partition("@")[0].rpartition("/")[2].partition(":")
     named, installed = _VERSION.fullmatch(said.text()), _VERSION.match(tag)
-    # Only Ray's own images have Ray's version as their tag.
-    if named and installed and name.startswith("ray") and named.groups() != installed.groups():
+    if named and installed and name in _OWN_IMAGES and named.groups() != installed.groups():
         report.refuse(resource, said, allowed=f"{installed[0]}, the Ray of image {image.text()}")
 
 
 def _exposure(resource: Resource, report: Report) -> None:
     cluster = _cluster(resource)
     head = cluster.at("headGroupSpec")
+    for service in (head.at("serviceType"), head.at("headService", "spec", "type")):
+        with report.part():
+            if service.text() in _PUBLIC_SERVICES:
+                report.refuse(resource, service, allowed="ClusterIP: dashboard and client port run anybody's code")
     with report.part():
-        service = head.at("serviceType")
-        if service.text() in _PUBLIC_SERVICES:
-            report.refuse(resource, service, allowed="ClusterIP: dashboard and client port run anybody's code")
-        elif head.at("enableIngress").value is True:
+        if head.at("enableIngress").value is True:
             report.refuse(resource, head.at("enableIngress"), allowed="false: the dashboard runs anybody's code")
     with report.part():
         _password(resource, head.at("rayStartParams", "redis-password"), report)
@@ -188,7 +193,7 @@ RULES = (
         check=_resources,
         why="Ray places work on GPUs that are not there, or leaves some idle; the operator refuses resources given twice.",
         fix='leave num-gpus out (Ray reads the limit) or make it equal; give the head num-cpus: "0".',
-        source="KubeRay 1.5.1 and 1.7: validation.go; AWS Ray Train guide",
+        source="KubeRay 1.5.1: validation.go, common/pod.go; AWS Ray Train guide",
         valid=(_ray(group={"rayStartParams": {"num-gpus": "4"}}),),
         invalid=(_ray(group={"rayStartParams": {"num-gpus": "8"}}),),
     ),
@@ -198,9 +203,9 @@ RULES = (
         title="A Ray cluster has bounds, a short name and one version",
         types=_KINDS,
         check=_shape,
-        why="the operator marks the spec invalid and makes no pod, or head and workers refuse each other's version.",
-        fix="set replicas, minReplicas and maxReplicas alike for a fixed size, and rayVersion to the image's.",
-        source="KubeRay 1.7: validation.go, constant.go",
+        why="the operator refuses the name and makes no pod or another number of them, or head and workers refuse each other's version.",
+        fix="keep replicas within minReplicas and maxReplicas, the name short, and rayVersion as the image's.",
+        source="KubeRay 1.5.1: validation.go, constant.go, util.go (GetWorkerGroupDesiredReplicas)",
         valid=(_ray(),),
         invalid=(_ray(group={"minReplicas": 3}),),
     ),

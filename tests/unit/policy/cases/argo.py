@@ -57,4 +57,17 @@ CASES = (
     invalid("ARG01", release("oci://registry.example/slurm", {"efa": {"enabled": True}}), says="values.efa is set"),
     invalid("ARG01", release("argo-cd", {"configs": {"cm": {"exec.enabled": "true"}}}), says='exec.enabled"] is true'),
     invalid("ARG01", release("argo-cd", {"configs": {"cm": {"admin.enabled": True}}}), says='admin.enabled"] is true'),
+    invalid("ARG01", application({"source/helm": {"values": "compute: {}\n"}}), says="helm.values.compute is set, but the chart"),
+    valid("ARG01", application({"source/helm": {"values": "nodesets: {}\n"}})),
+    invalid(
+        "ARG01", application({"source/helm": {"parameters": [{"name": "compute.size"}]}}), says="parameters[0].name is set, but the chart"
+    ),
+    valid("ARG01", application({"source/helm": {"parameters": [{"name": "nodesets.gpu.replicas", "value": "4"}]}})),
+    valid("ARG01", application({"source/helm": {"parameters": [{"name": "partitions[0].name", "value": "gpu"}]}}), edge=True),
+    valid("ARG01", application({REVISION: "v1.2.1-hotfix.1"})),
+    valid("ARG01", application({REVISION: "1.2.1-linux"})),
+    invalid("ARG01", application({REVISION: "1.2.x"}), says="1.2.x (a range)", edge=True),
+    invalid("ARG01", application({REVISION: "1.2.1 - 1.4.0"}), says="(a range)"),
+    invalid("ARG01", application({REVISION: "next"}), says="targetRevision is next; allowed: a full version or a commit: a tag or branch"),
+    valid("ARG01", application({SYNC: {"automated": {"enabled": False, "prune": True}}}), edge=True),
 )

@@ -3,7 +3,7 @@
 from typing import Any
 
 from guardrails import tokens
-from guardrails.template import GPU
+from guardrails.template import GPU, NEURON
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import Thing
 from tests.unit.policy.case import invalid, valid
@@ -46,6 +46,12 @@ def profile(shown: str, instance: str, gpus: int) -> Thing:
     return hub({SHOWN: shown, SELECTOR: {TYPE: instance}, LIMITS: {GPU: gpus}})
 
 
+def choosing(shown: str, override: dict[str, Any]) -> Thing:
+    """A profile in which the user chooses the size."""
+    choices = {"big": {"display_name": shown, "kubespawner_override": override}}
+    return hub({f"{PROFILE}/profile_options": {"size": {"display_name": "Size", "choices": choices}}})
+
+
 CASES = (
     valid("JUP01", hub()),
     valid("JUP01", hub({GROUPS: b.DELETE, "hub/config/Authenticator": {"allowed_users": ["ada"]}})),
@@ -74,4 +80,20 @@ CASES = (
     invalid("JUP02", hub({"singleuser/memory": b.DELETE}), says="memory.limit is unset"),
     invalid("JUP02", hub({"singleuser/storage/type": "none"}), says="storage.type is none"),
     valid("JUP02", hub({SHOWN: "1x L40S", SELECTOR: {TYPE: "g6e.xlarge"}})),
+    invalid("JUP01", hub({"hub/config/OAuthenticator": {"allow_all": True}}), says="OAuthenticator.allow_all is true"),
+    valid("JUP01", hub({GROUPS: b.DELETE, "hub/config/GitLabOAuthenticator": {"allowed_gitlab_groups": ["ml"]}})),
+    valid("JUP01", hub({GROUPS: b.DELETE, "hub/config/GitLabOAuthenticator": {"allowed_project_ids": [7]}})),
+    valid("JUP01", hub({"hub/config/GoogleOAuthenticator": {"allow_all": True, "hosted_domain": ["example.org"]}}), edge=True),
+    invalid(
+        "JUP01", hub({"hub/config/GoogleOAuthenticator": {"allow_all": True, "hosted_domain": []}}), says="allow_all is true", edge=True
+    ),
+    valid("JUP02", profile("16x Trainium2", "trn2.48xlarge", 0)),
+    valid("JUP02", hub({SHOWN: "16x Trainium2", SELECTOR: {TYPE: "trn2.48xlarge"}, LIMITS: {NEURON: 16}})),
+    invalid("JUP02", hub({SHOWN: "16x Trainium2", SELECTOR: {TYPE: "trn2.48xlarge"}, LIMITS: {NEURON: 8}}), says="8x, the devices that"),
+    invalid("JUP02", hub({SHOWN: "A node", SELECTOR: {TYPE: "trn2.48xlarge"}, LIMITS: {NEURON: 17}}), says="at most 16, the devices of"),
+    invalid(
+        "JUP02", choosing("1x A100", {"node_selector": {TYPE: "g6e.xlarge"}}), says="choices.big.display_name is 1x A100; allowed: 1x L40S"
+    ),
+    invalid("JUP02", choosing("Two", {"extra_resource_limits": {GPU: 2}}), says="at most 1, the GPUs of g5.xlarge"),
+    valid("JUP02", choosing("1x L40S", {"node_selector": {TYPE: "g6e.xlarge"}})),
 )

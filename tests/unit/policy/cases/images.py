@@ -26,6 +26,11 @@ def release(values: dict[str, Any] | None = None, **properties: Any) -> Thing:
     )
 
 
+def application(**source: Any) -> Thing:
+    spec = {"project": "ml", "source": {"repoURL": "https://charts.example", "chart": "own", "targetRevision": "1.4.2", **source}}
+    return Thing(type=tokens.APPLICATION, name="training", properties={"metadata": {"name": "training"}, "spec": spec})
+
+
 CASES = (
     invalid("POD03", image("registry.example/trainer:cuda13-latest"), says="trainer:cuda13-latest; allowed"),
     invalid("POD03", release({"image": "registry.example:5000/volcano:latest"}), says="volcano:latest; allowed"),
@@ -51,4 +56,37 @@ CASES = (
     invalid("POD03", release({"controller": {"image": {"tag": "latest"}}}), says="values.controller.image.tag is latest"),
     invalid("POD03", release({"sidecars": [{"image": "busybox:stable"}]}), says="values.sidecars[0].image is busybox:stable"),
     invalid("POD03", b.mpi_job({f"{b.WORKER_CONTAINER}/image": "ray"}), says="Worker.template.spec.containers[0].image is ray"),
+    invalid("POD03", image("python:3-slim"), says="python:3-slim; allowed"),
+    invalid("POD03", image("python:3.12-slim"), says="python:3.12-slim (patch releases move it)"),
+    valid("POD03", image("python:3.12.4-slim"), edge=True),
+    invalid("POD03", image("debian:bookworm"), says="debian:bookworm; allowed"),
+    invalid("POD03", image("nginx:alpine"), says="nginx:alpine; allowed"),
+    invalid("POD03", image("x:canary"), says="x:canary; allowed"),
+    invalid("POD03", image("x:1.x"), says="x:1.x; allowed"),
+    valid("POD03", image("debian:bookworm-20261103")),
+    valid("POD03", image("registry.example/trainer:nightly-2026-11-03")),
+    valid("POD03", image("nvcr.io/nvidia/pytorch:26.10-py3")),
+    valid("POD03", image("cr.l5d.io/linkerd/proxy:stable-2.14.10")),
+    valid("POD03", image("x:release-1.4.2"), edge=True),
+    invalid("POD03", image("x:1.4.2-latest"), says="x:1.4.2-latest; allowed", edge=True),
+    valid("POD03", image("registry.example/trainer:deadbeef")),
+    invalid("POD03", release(version="^1.2"), says="version is ^1.2; allowed: the version of chart volcano"),
+    invalid("POD03", release(version="*"), says="version is *"),
+    invalid("POD03", release(version="latest"), says="version is latest"),
+    invalid("POD03", release(version=""), says='version is ""'),
+    invalid("POD03", release(version="1.14"), says="version is 1.14; allowed", edge=True),
+    valid("POD03", release(version="v1.14.1-rc.1+build.7")),
+    valid("POD03", release(chart=f"oci://registry.example/volcano{DIGEST}", version=None)),
+    invalid("POD03", release({"basic": {"image_tag_version": "latest"}}), says="values.basic.image_tag_version is latest"),
+    valid("POD03", release({"basic": {"image_tag_version": "v1.14.1"}})),
+    valid("POD03", release({"image": {"repository": "volcano", "tag": "latest", "digest": "sha256:" + "4f" * 32}})),
+    invalid("POD03", release({"image": {"repository": "volcano", "tag": "latest", "digest": ""}}), says="values.image.tag is latest"),
+    invalid("POD03", release({"image": {"name": "volcano", "tag": "canary"}}), says="values.image.tag is canary"),
+    valid("POD03", release({"inputs": [{"tag": "kube"}]})),
+    invalid("POD03", application(helm={"valuesObject": {"image": {"tag": "latest"}}}), says="helm.valuesObject.image.tag is latest"),
+    invalid("POD03", application(helm={"values": "image:\n  tag: latest\n"}), says="spec.source.helm.values.image.tag is latest"),
+    invalid("POD03", application(helm={"parameters": [{"name": "image.tag", "value": "latest"}]}), says="parameters[0].value is latest"),
+    invalid("POD03", application(kustomize={"images": ["trainer=registry.example/trainer:main"]}), says="images[0] is trainer=registry"),
+    valid("POD03", application(helm={"values": "image: {tag: 1.4.2}", "parameters": [{"name": "replicas", "value": "2"}]})),
+    valid("POD03", application(helm={"values": "image: {{ tag }}"})),
 )

@@ -55,6 +55,18 @@ UNSCALED = Thing(
     properties={"spec": {"enableInTreeAutoscaling": False, "autoscalerOptions": {"securityContext": {"privileged": True}}}},
 )
 
+
+def shell(line: str) -> Thing:
+    return pod(container={"command": ["bash", "-c", line]})
+
+
+def slurmd(container: dict[str, Any]) -> Thing:
+    return Thing(type=tokens.NODE_SET, name="gpu", properties={"metadata": {"name": "gpu"}, "spec": {"slurmd": container}})
+
+
+PGP = "-----BEGIN " + "PGP PRIVATE KEY BLOCK-----"
+
+
 KEY = "AKIA" + "ABCDEFGHIJ234567"
 HUB = "hf_" + "a1B2c3D4e5" * 4
 PEM = "-----BEGIN " + "RSA PRIVATE KEY-----\nMIIE"
@@ -113,4 +125,26 @@ CASES = (
     invalid("POD01", SCALED, says="spec.autoscalerOptions.securityContext.privileged is true", edge=True),
     valid("POD01", UNSCALED, edge=True),
     valid("POD01", held(tokens.NODE_SET, "slurmd")),
+    invalid("POD02", variable("PGPASSWORD", value="hunter2"), says="a literal in PGPASSWORD"),
+    invalid("POD02", variable("MYSQL_PWD", value="hunter2"), says="a literal in MYSQL_PWD"),
+    invalid("POD02", config_map(HF_TOKEN="x12345"), says="data.HF_TOKEN is a literal in HF_TOKEN (not shown)"),
+    invalid("POD02", config_map(**{"db-password": "hunter2"}), says="a literal in db-password"),
+    invalid("POD02", shell("export DB_PASSWORD=hunter2; python3 train.py"), says="command[2] is a literal in DB_PASSWORD"),
+    invalid("POD02", shell("HF_TOKEN='x12345' python3 train.py"), says="command[2] is a literal in HF_TOKEN"),
+    invalid("POD02", config_map(start="#!/bin/sh\nexport db_password=hunter2\n"), says="data.start is a literal in db_password"),
+    invalid("POD02", config_map(key=PGP), says="data.key is a private key (not shown)"),
+    invalid("POD02", slurmd({"env": [{"name": "HF_TOKEN", "value": "x12345"}]}), says="spec.slurmd.env[0].value is a literal"),
+    invalid("POD02", slurmd({"args": [HUB]}), says="spec.slurmd.args[0] is a Hugging Face token"),
+    valid("POD02", variable("PWD", value="/workspace")),
+    valid("POD02", variable("DB_PASSWORD", value="")),
+    valid("POD02", variable("DB_PASSWORD", value="${FROM_SECRET}")),
+    valid("POD02", variable("AUTH_TOKEN", value="Bearer $(FROM_SECRET)"), edge=True),
+    valid("POD02", variable("AUTH_TOKEN", value="/var/run/secrets/token")),
+    valid("POD02", variable("DB_SECRET", value="arn:aws:secretsmanager:us-east-1:123456789012:secret:db")),
+    valid("POD02", variable("MAX_TOKEN", value="131072")),
+    valid("POD02", config_map(HF_TOKEN="/secrets/hub", PAD_TOKEN="<pad>")),
+    valid("POD02", config_map(credentials="[default]\nrole_arn = arn:aws:iam::123456789012:role/train\n")),
+    valid("POD02", shell('export HF_TOKEN="$(cat /secrets/hub)" DB_PASSWORD=$FROM_SECRET')),
+    valid("POD02", shell("python3 train.py --db-password-file=/secrets/db token=abc")),
+    valid("POD02", config_map(script="TOKEN=os.environ['HF_TOKEN']\npassword=read()\n"), edge=True),
 )

@@ -30,6 +30,7 @@ _CLUSTER: dict[str, Any] = {
 HEAD, GROUP = "headGroupSpec", "workerGroupSpecs/0"
 PARAMS = f"{GROUP}/rayStartParams"
 IMAGE_OF_GROUP = f"{GROUP}/template/spec/containers/0/image"
+HEAD_SERVICE = f"{HEAD}/headService"
 HEAD_LIMITS = f"{HEAD}/template/spec/containers/0/resources/limits"
 
 
@@ -79,7 +80,7 @@ CASES = (
     valid("RAY02", cluster()),
     valid("RAY02", cluster({"enableInTreeAutoscaling": True, f"{GROUP}/minReplicas": b.DELETE})),
     valid("RAY02", cluster({IMAGE_OF_GROUP: "registry.example/rays/trainer:2.54.0"})),
-    invalid("RAY02", cluster({f"{GROUP}/replicas": b.DELETE, f"{GROUP}/minReplicas": b.DELETE}), says="the number of replicas"),
+    valid("RAY02", cluster({f"{GROUP}/replicas": b.DELETE, f"{GROUP}/minReplicas": b.DELETE})),
     invalid("RAY02", cluster({"rayVersion": "2.54.1", IMAGE_OF_GROUP: "registry.example:5000/mirror/ray:2.54.2"}), says="allowed: 2.54.2"),
     invalid("RAY02", cluster({"rayVersion": "2.54.1", IMAGE_OF_GROUP: f"ray-ml:2.54.2@sha256:{'0' * 64}"}), says="allowed: 2.54.2"),
     invalid("RAY02", cluster({"rayVersion": "2.54.1", IMAGE_OF_GROUP: "ray:2.54.2"}), says="allowed: 2.54.2"),
@@ -91,8 +92,8 @@ CASES = (
     valid("RAY02", job(name="a" * 47), edge=True),
     invalid("RAY02", cluster(name="a" * 54), says="at most 53 characters", edge=True),
     invalid("RAY02", job(name="a" * 48), says="at most 47 characters", edge=True),
-    invalid("RAY02", cluster({f"{GROUP}/minReplicas": b.DELETE}), says="minReplicas is unset; allowed: 2"),
-    invalid("RAY02", cluster({f"{GROUP}/maxReplicas": b.DELETE}), says="maxReplicas is unset"),
+    valid("RAY02", cluster({f"{GROUP}/minReplicas": b.DELETE})),
+    valid("RAY02", cluster({f"{GROUP}/maxReplicas": b.DELETE})),
     invalid("RAY02", cluster({f"{GROUP}/minReplicas": 3}), says="minReplicas is 3; allowed: at most maxReplicas = 2"),
     invalid("RAY02", cluster({f"{GROUP}/replicas": 9}), says="replicas is 9; allowed: minReplicas to maxReplicas, 2 to 2"),
     invalid("RAY02", cluster({"rayVersion": "2.54.1"}), says="rayVersion is 2.54.1; allowed: 2.55.0"),
@@ -123,4 +124,17 @@ CASES = (
     invalid("RAY04", ending({**DELETION, TTL: 600}), says="true beside ttlSecondsAfterFinished (600)"),
     invalid("RAY04", ending(), says="shutdownAfterJobFinishes is unset; allowed: true: the cluster and its nodes stay"),
     invalid("RAY04", ending({SHUTDOWN: False, TTL: 0}), says="shutdownAfterJobFinishes is false; allowed: true: the cluster"),
+    valid("RAY01", cluster({f"{GROUP}/resources": {"gpu": "4"}}), edge=True),
+    invalid("RAY01", cluster({f"{GROUP}/resources": {"GPU": "8"}}), says='workerGroupSpecs[0].resources.GPU is 8; allowed: "4"', edge=True),
+    invalid("RAY01", cluster({f"{GROUP}/resources": {"nvidia.com/GPU": "2"}}), says='allowed: "4", the GPU limit'),
+    valid("RAY01", cluster({f"{HEAD}/rayStartParams": {}, f"{HEAD}/resources": {"cpu": "0"}})),
+    valid("RAY02", cluster({IMAGE_OF_GROUP: "registry.example/ray-finetune:1.4.2"})),
+    invalid(
+        "RAY02",
+        cluster({"enableInTreeAutoscaling": True, f"{GROUP}/maxReplicas": b.DELETE}),
+        says="maxReplicas is unset; allowed: the most",
+    ),
+    invalid("RAY03", cluster({HEAD_SERVICE: {"spec": {"type": "LoadBalancer"}}}), says="headService.spec.type is LoadBalancer"),
+    valid("RAY03", cluster({HEAD_SERVICE: {"spec": {"type": "ClusterIP"}}})),
+    valid("RAY03", cluster({HEAD_SERVICE: {"metadata": {"annotations": {"team": "a"}}}})),
 )
