@@ -2,18 +2,19 @@
 
 import math
 import re
-from collections.abc import Sequence
 
-from guardrails import command
+from guardrails import command, environment
 from guardrails.names import HOST_NAME
-from guardrails.node import Node
+from guardrails.node import Node, Undecided
 from guardrails.quantity import quantity
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import DEVICES, EFA, GPU, PodTemplate
 from guardrails.tokens import DEPLOYMENT, MPI_JOB, MPI_JOBS_OF_OLD
 
-_PROCESSES = frozenset({"-np", "-n", "--np", "-c", "--n"})
-_PER_NODE = frozenset({"-N", "--npernode", "-npernode"})
+# Options of mpirun without their dashes; those of Open MPI are told apart by case (-n is not -N).
+_PROCESSES = frozenset({"np", "n", "c"})
+_PER_NODE = frozenset({"N", "npernode", "ppn", "perhost"})
+_ONE_PER_NODE = "pernode"
 _PER_RESOURCE = re.compile(r"ppr:([0-9]+):node")
 _DEFAULT_SLOTS = 1
 _RESTART_POLICIES = ("Never", "OnFailure")
@@ -21,6 +22,8 @@ _IMPLEMENTATIONS = ("OpenMPI", "Intel", "MPICH")
 _LONGEST_LABEL = 63
 _DEVICES = (*DEVICES, EFA)
 _DELIVERY = "kubectl-delivery"
+_NOT_NEGATIVE = ("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit")
+_CONTROLLERS = ("kubeflow.org/mpi-operator", "kueue.x-k8s.io/multikueue")
 
 
 def slots(job: Resource) -> int:
@@ -48,7 +51,7 @@ def _shape(job: Resource, report: Report) -> None:
     if job.type == DEPLOYMENT:
         _operator_flags(job, report)
         return
-    for check in (_worker_count, _launcher_count, _restart_policies, _name, _implementation, _old_flags):
+    for check in (_worker_count, _launcher_count, _restart_policies, _name, _implementation, _old_flags, _run_policy, _containers):
         with report.part():
             check(job, report)
 
@@ -106,39 +109,80 @@ def _old_flags(job: Resource, report: Report) -> None:
             report.refuse(job, image, allowed="no kubectl-delivery container: ranks are reached by ssh since v2")
 
 
+def _run_policy(job: Resource, report: Report) -> None:
+    policy = job.at("spec", "runPolicy")
+    for place in (job.at("spec", "slotsPerWorker"), *(policy.at(key) for key in _NOT_NEGATIVE)):
+        with report.part():
+            if (place.integer() or 0) < 0:
+                report.refuse(job, place, allowed="0 or more")
+    manager = policy.at("managedBy")
+    if manager.present and manager.text() not in _CONTROLLERS:
+        report.refuse(job, manager, allowed=" or ".join(_CONTROLLERS))
+
+
+def _containers(job: Resource, report: Report) -> None:
+    for name in ("Launcher", "Worker"):
+        with report.part():
+            place = role(job, name).at("template", "spec", "containers")
+            if role(job, name).present and not any(place.elements()):
+                report.refuse(job, place, allowed="at least one container")
+
+
 def _process_count(job: Resource, report: Report) -> None:
     each, many = slots(job), workers(job)
     total, shape = many * each, f"{many} workers x {each} slots"
     if job.at("spec", "runLauncherAsWorker").value is True:
         total, shape = total + each, f"({many} workers + launcher) x {each} slots"
+    elif not role(job, "Worker").present:
+        # A launcher without workers runs what it likes in its own pod.
+        return
     for container in role(job, "Launcher").at("template", "spec", "containers").elements():
-        words = command.words(container)
-        if any(command.base(word) in command.MPIRUN for word in words):
-            _compare(job, command.place(container), words, total, each, shape, report)
+        with report.part():
+            started = [_started(container, call) for call in command.invocations(command.commands(container), command.MPIRUN)]
+            trains = any(per_node != "1" for _, per_node in started)
+            for processes, per_node in started:
+                # Once on each node, beside a call that trains, is preparation.
+                if per_node != "1" or not trains:
+                    _compare(job, command.place(container), (processes, per_node), (total, each), shape, report)
 
 
-def _compare(job: Resource, place: Node, words: Sequence[str], total: int, each: int, shape: str, report: Report) -> None:
-    processes, per_node = _option(words, _PROCESSES), _option(words, _PER_NODE) or _mapped_per_node(words)
+def _started(container: Node, call: command.Invocation) -> tuple[str | None, str | None]:
+    """Processes in all and on each node that a call of mpirun asks for. Raises `Undecided` where only the shell knows."""
+    counts: list[str] = []
+    per_node = None
+    for options in command.parts(call):
+        for name, values in options:
+            value = _number(container, values[0]) if values and name in _PROCESSES | _PER_NODE else next(iter(values), "")
+            if name in _PROCESSES:
+                counts.append(value)
+            elif name in _PER_NODE:
+                per_node = value
+            elif name == _ONE_PER_NODE:
+                per_node = "1"
+            elif found := _PER_RESOURCE.search(value):
+                per_node = found[1]
+    if len(counts) > 1 and all(count.isdigit() for count in counts):
+        return str(sum(int(count) for count in counts)), per_node
+    return next(iter(counts), None), per_node
+
+
+def _number(container: Node, written: str) -> str:
+    value = environment.expanded(container, written)
+    if "$" in value or "`" in value:
+        raise Undecided(command.place(container).place)
+    return value
+
+
+def _compare(
+    job: Resource, place: Node, started: tuple[str | None, str | None], wanted: tuple[int, int], shape: str, report: Report
+) -> None:
+    (processes, per_node), (total, each) = started, wanted
     if processes is None and per_node is None:
         report.refuse(job, place, allowed=f"mpirun with -np {total} ({shape})", found="without -np")
     if processes is not None and processes != str(total):
         report.refuse(job, place, allowed=f"-np {total} ({shape})", found=f"-np {processes}")
     if per_node is not None and per_node != str(each):
         report.refuse(job, place, allowed=f"{each} processes per node (slotsPerWorker)", found=f"{per_node} processes per node")
-
-
-def _option(words: Sequence[str], names: frozenset[str]) -> str | None:
-    """The value of one of `names`, which are told apart by case (-n is not -N), after the launcher."""
-    start = next((index for index, word in enumerate(words) if command.base(word) in command.MPIRUN), 0)
-    for index in range(start, len(words)):
-        name, _, joined = words[index].partition("=")
-        if name in names:
-            return joined or (words[index + 1] if index + 1 < len(words) else "")
-    return None
-
-
-def _mapped_per_node(words: Sequence[str]) -> str | None:
-    return next((found[1] for word in words if (found := _PER_RESOURCE.search(word))), None)
 
 
 def _slots_match_devices(job: Resource, report: Report) -> None:
@@ -151,9 +195,10 @@ def _slots_match_devices(job: Resource, report: Report) -> None:
             found = f"{each} (the default)" if not place.present else each
             report.refuse(job, place, allowed=f"{devices}, the GPUs of each worker", found=found)
         return
-    cpus = sum(_cpus(container) for container in template.containers())
-    if cpus and each > math.ceil(cpus):
-        report.refuse(job, place, allowed=f"at most {math.ceil(cpus)}, the CPUs of each worker")
+    cpus = [_cpus(container) for container in template.containers()]
+    # A container that names none may use all of the node's.
+    if cpus and all(cpus) and each > math.ceil(sum(cpus)):
+        report.refuse(job, place, allowed=f"at most {math.ceil(sum(cpus))}, the CPUs of each worker")
 
 
 def _cpus(container: Node) -> float:
@@ -216,7 +261,7 @@ RULES = (
         check=_process_count,
         why="mpirun stops for lack of slots, or GPUs that are paid for stay idle.",
         fix="set -np to workers x slotsPerWorker.",
-        source="mpi-operator 0.8.0 validation and hostfile; field guide section on MPI Operator",
+        source="mpi-operator 0.8.0 validation and hostfile; mpirun of Open MPI 5.0, MPICH 4.3, Intel MPI 2021.14",
         valid=(_job(_mpirun("32"), slotsPerWorker=8),),
         invalid=(_job(_mpirun("4"), slotsPerWorker=8),),
     ),

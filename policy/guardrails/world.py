@@ -96,7 +96,8 @@ def world(job: Resource, config: Resource | None = None) -> World | None:
 
 def _shape(job: Resource) -> tuple[int, int] | None:
     if job.type == MPI_JOB:
-        return (workers(job), slots(job)) if workers(job) > 0 else None
+        nodes = workers(job) + int(job.at("spec", "runLauncherAsWorker").value is True)
+        return (nodes, slots(job)) if nodes > 0 else None
     templates = [template for template in pod_templates(job) if template.requested(GPU) > 0]
     counts = {template.requested(GPU) for template in templates}
     return (sum(template.replicas for template in templates), counts.pop()) if len(counts) == 1 else None

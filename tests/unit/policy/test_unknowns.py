@@ -115,3 +115,21 @@ def test_a_rendezvous_that_a_config_map_may_hold_is_not_decided() -> None:
     said = analyze(shell("torchrun --nnodes=4 train.py", **{ENV_FROM: SET}), rules=[RULE_BY_ID["JOB03"]])
     assert violations(said, "JOB03") == []
     assert "pretrain.spec.template.spec.containers[0].envFrom" in not_evaluated(said, "JOB03")[0]
+
+
+@pytest.mark.parametrize("count", ["$NP", "$((4 * 8))", "`wc -l < /etc/mpi/hostfile`", "$(wc -l < /etc/mpi/hostfile)"])
+def test_a_number_of_processes_that_only_the_shell_knows_is_not_decided(count: str) -> None:
+    said = analyze(b.mpi_job({b.LAUNCHER_COMMAND: ["bash", "-c", f"mpirun -np {count} ./train"]}), rules=[RULE_BY_ID["MPI02"]])
+    assert violations(said, "MPI02") == []
+    assert "containers[0].command" in not_evaluated(said, "MPI02")[0]
+
+
+def test_an_unknown_variable_matters_only_where_it_is_used() -> None:
+    env = [{"name": "BUCKET", "value": UNKNOWN}, {"name": "NP", "value": "32"}]
+    launcher = {"spec/mpiReplicaSpecs/Launcher/template/spec/containers/0/env": env}
+    for count, decided in (("$(NP)", True), ("$(BUCKET)", False)):
+        said = analyze(
+            b.mpi_job({**launcher, b.LAUNCHER_COMMAND: ["mpirun", "-x", "A=$(BUCKET)", "-np", count, "x"]}), rules=[RULE_BY_ID["MPI02"]]
+        )
+        assert violations(said, "MPI02") == []
+        assert bool(not_evaluated(said, "MPI02")) is not decided

@@ -17,6 +17,15 @@ def mpirun(*words: str, **changes: Any) -> Thing:
     return b.mpi_job({b.LAUNCHER_COMMAND: ["mpirun", *words], **changes})
 
 
+def script(text: str) -> Thing:
+    return b.mpi_job({b.LAUNCHER_COMMAND: ["bash", "-c", text]})
+
+
+LAUNCHER_ENV = f"{LAUNCHER}/template/spec/containers/0/env"
+UNBOUND = {"name": "main", "image": "registry.example/trainer:1"}
+SIDECAR = {**UNBOUND, "name": "logs", "resources": {"limits": {"cpu": "100m"}}}
+
+
 def old_job(version: str) -> Thing:
     return Thing(type=f"kubernetes:kubeflow.org/{version}:MPIJob", name="pretrain", properties=b.mpi_job().properties)
 
@@ -100,4 +109,52 @@ CASES = (
     invalid("MPI05", b.mpi_job({"spec/runPolicy": b.DELETE}), says="unset, so None"),
     invalid("MPI05", b.mpi_job({CLEAN: "running"}), says="cleanPodPolicy is running; allowed: Running"),
     invalid("MPI05", b.mpi_job({CLEAN: ""}), says="cleanPodPolicy is "),
+    # What the operator's own validation refuses beyond the definition.
+    invalid("MPI01", b.mpi_job({"spec/slotsPerWorker": -1}), says="slotsPerWorker is -1; allowed: 0 or more", edge=True),
+    valid("MPI01", b.mpi_job({"spec/slotsPerWorker": 0}), edge=True),
+    *(
+        invalid("MPI01", b.mpi_job({f"spec/runPolicy/{key}": -1}), says=f"runPolicy.{key} is -1; allowed: 0 or more")
+        for key in ("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit")
+    ),
+    valid(
+        "MPI01",
+        b.mpi_job({f"spec/runPolicy/{key}": 0 for key in ("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit")}),
+        edge=True,
+    ),
+    invalid("MPI01", b.mpi_job({"spec/runPolicy/managedBy": "kueue"}), says="kubeflow.org/mpi-operator or kueue.x-k8s.io/multikueue"),
+    valid("MPI01", b.mpi_job({"spec/runPolicy/managedBy": "kueue.x-k8s.io/multikueue"})),
+    valid("MPI01", b.mpi_job({"spec/runPolicy/managedBy": "kubeflow.org/mpi-operator"}), edge=True),
+    invalid("MPI01", b.mpi_job({f"{LAUNCHER}/template/spec/containers": []}), says="at least one container"),
+    invalid("MPI01", b.mpi_job({f"{LAUNCHER}/template/spec/containers": b.DELETE}), says="at least one container"),
+    invalid("MPI01", b.mpi_job({f"{b.WORKER}/template/spec/containers": []}), says="at least one container"),
+    invalid("MPI01", b.mpi_job({f"{b.WORKER}/template": b.DELETE}), says="at least one container"),
+    # Options of mpirun end at its program, and each call counts.
+    valid("MPI02", mpirun("-N", "8", "bash", "-c", "python train.py"), edge=True),
+    valid("MPI02", mpirun("--npernode", "8", "python", "train.py", "-n", "5")),
+    valid("MPI02", mpirun("-np", "32", "python", "train.py", "-N", "5"), edge=True),
+    valid("MPI02", mpirun("--allow-run-as-root", "-mca", "btl", "tcp", "-x", "A=1", "-np", "32", "./train", "-np", "5")),
+    invalid("MPI02", mpirun("-mca", "btl", "-np", "-np", "31", "./train"), says="is -np 31"),
+    valid("MPI02", mpirun("-ppn", "8", "-n", "32", "./train"), edge=True),
+    invalid("MPI02", mpirun("-ppn", "4", "-n", "32", "./train"), says="is 4 processes per node; allowed: 8", edge=True),
+    invalid("MPI02", mpirun("--ppn", "4", "./train"), says="is 4 processes per node; allowed: 8"),
+    invalid("MPI02", mpirun("-perhost", "16", "./train"), says="is 16 processes per node; allowed: 8"),
+    invalid("MPI02", mpirun("--pernode", "./train"), says="is 1 processes per node; allowed: 8"),
+    valid("MPI02", mpirun("-n", "1", "./first", ":", "-n", "31", "./others"), edge=True),
+    invalid("MPI02", mpirun("-n", "1", "./first", ":", "-n", "32", "./others"), says="is -np 33", edge=True),
+    invalid("MPI02", script("mpirun -np 32 ./a && mpirun -np 4 ./b"), says="is -np 4"),
+    invalid("MPI02", script("mpirun -np 32 ./a\nmpirun ./b"), says="without -np"),
+    valid("MPI02", script("# mpirun -np 4 ./b\nmpirun -np 32 ./a")),
+    # What prepares each node is run once there.
+    valid("MPI02", script("mpirun -N 1 ./fetch && mpirun -np 32 ./train"), edge=True),
+    invalid("MPI02", script("mpirun -N 1 ./train"), says="is 1 processes per node; allowed: 8"),
+    valid("MPI02", script("NP=32; mpirun -np $NP ./train"), edge=True),
+    invalid("MPI02", script("NP=4; mpirun -np $NP ./train"), says="is -np 4"),
+    valid("MPI02", mpirun("-np", "$(NP)", "x", **{LAUNCHER_ENV: [{"name": "NP", "value": "32"}]}), edge=True),
+    invalid("MPI02", mpirun("-np", "$(NP)", "x", **{LAUNCHER_ENV: [{"name": "NP", "value": "31"}]}), says="is -np 31", edge=True),
+    invalid("MPI02", mpirun("-np", "many", "x"), says="is -np many"),
+    valid("MPI02", mpirun("-np", "4", "x", **{b.WORKER: b.DELETE})),
+    invalid("MPI02", mpirun("-np", "4", "x", **{b.WORKER: b.DELETE, "spec/runLauncherAsWorker": True}), says="(0 workers + launcher) x 8"),
+    # A container that names no CPUs may use all of the node.
+    valid("MPI03", b.mpi_job({f"{b.WORKER}/template/spec/containers": [UNBOUND, SIDECAR]}), edge=True),
+    invalid("MPI03", b.mpi_job({f"{b.WORKER}/template/spec/containers": [SIDECAR]}), says="at most 1, the CPUs"),
 )

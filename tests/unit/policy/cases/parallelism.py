@@ -17,6 +17,12 @@ def mpi(arguments: str) -> Thing:
     return b.mpi_job({b.LAUNCHER_COMMAND: ["mpirun", "-np", "32", "python3", "pretrain.py", *arguments.split()]})
 
 
+def with_launcher(workers: int, arguments: str) -> Thing:
+    """An MPIJob whose launcher runs ranks too."""
+    command = ["mpirun", "-np", "32", "python3", "pretrain.py", *arguments.split()]
+    return b.mpi_job({b.LAUNCHER_COMMAND: command, f"{b.WORKER}/replicas": workers, "spec/runLauncherAsWorker": True})
+
+
 def sized(gpus: int, pods: int, arguments: str) -> Thing:
     return gang(arguments, **{f"{b.TASK_CONTAINER}/resources": {"limits": {"nvidia.com/gpu": gpus}}, "spec/tasks/0/replicas": pods})
 
@@ -88,4 +94,6 @@ CASES = (
     valid("PAR01", gang("--ep 30")),
     valid("PAR01", gang("--tp 8 --ep 4")),
     invalid("PAR01", gang("--tp 8 --ep 30"), says="expert 30 = 30"),
+    valid("PAR01", with_launcher(3, "--tp 8 --dp 4"), edge=True),
+    invalid("PAR01", with_launcher(4, "--tp 8 --dp 4"), says="40 ranks (5 nodes x 8), so data 5", edge=True),
 )
