@@ -19,28 +19,28 @@ _TOKEN_SINCE = (2, 52)
 _PUBLIC_SERVICES = frozenset({"NodePort", "LoadBalancer"})
 
 
-def _cluster(resource: Resource) -> Node:
+def cluster_of(resource: Resource) -> Node:
     """The cluster's spec, wherever the kind keeps it."""
     if resource.type == RAY_CLUSTER:
         return resource.at("spec")
     return resource.at("spec", "rayClusterSpec" if resource.type == RAY_JOB else "rayClusterConfig")
 
 
-def _groups(resource: Resource) -> Iterator[Node]:
+def groups(resource: Resource) -> Iterator[Node]:
     """The head's group, then those of the workers."""
-    cluster = _cluster(resource)
+    cluster = cluster_of(resource)
     if cluster.at("headGroupSpec").present:
         yield cluster.at("headGroupSpec")
     yield from cluster.at("workerGroupSpecs").elements()
 
 
-def _ray_container(group: Node) -> Node:
+def ray_container(group: Node) -> Node:
     """The first container of a group's pods is Ray's."""
     return next(group.at("template", "spec", "containers").elements(), Node(None))
 
 
 def _resources(resource: Resource, report: Report) -> None:
-    for group in _groups(resource):
+    for group in groups(resource):
         with report.part():
             _advertised(resource, group, report)
         with report.part():
@@ -50,7 +50,7 @@ def _resources(resource: Resource, report: Report) -> None:
 
 
 def _advertised(resource: Resource, group: Node, report: Report) -> None:
-    limit = _ray_container(group).at("resources", "limits", GPU)
+    limit = ray_container(group).at("resources", "limits", GPU)
     for said in (group.at("rayStartParams", "num-gpus"), *_named(group, "gpu")):
         head_off = group.path.endswith("headGroupSpec") and said.text() == "0"
         if said.present and not head_off and count(said) != count(limit):
@@ -69,14 +69,14 @@ def _declared_once(resource: Resource, group: Node, report: Report) -> None:
 
 
 def _idle_head(resource: Resource, report: Report) -> None:
-    cluster = _cluster(resource)
+    cluster = cluster_of(resource)
     head = cluster.at("headGroupSpec")
     if not head.present or not any(True for _ in cluster.at("workerGroupSpecs").elements()):
         return
     cpus = head.at("rayStartParams", "num-cpus")
     if cpus.text() != "0" and not _named(head, "cpu"):
         report.advise(resource, cpus, allowed='"0": the head schedules, and runs no work that could take it down')
-    gpus = _ray_container(head).at("resources", "limits", GPU)
+    gpus = ray_container(head).at("resources", "limits", GPU)
     if count(gpus):
         report.advise(resource, gpus, allowed="none on the head: its node is held for scheduling")
 
@@ -84,10 +84,10 @@ def _idle_head(resource: Resource, report: Report) -> None:
 def _shape(resource: Resource, report: Report) -> None:
     with report.part():
         _name(resource, report)
-    for group in _cluster(resource).at("workerGroupSpecs").elements():
+    for group in cluster_of(resource).at("workerGroupSpecs").elements():
         with report.part():
             _sizes(resource, group, report)
-    for group in _groups(resource):
+    for group in groups(resource):
         with report.part():
             _version(resource, group, report)
 
@@ -105,7 +105,7 @@ def _name(resource: Resource, report: Report) -> None:
 def _sizes(resource: Resource, group: Node, report: Report) -> None:
     """Where a bound is unset the definition has 0 and the largest number there is."""
     least, most, now = (group.at(name) for name in ("minReplicas", "maxReplicas", "replicas"))
-    if not most.present and _cluster(resource).at("enableInTreeAutoscaling").value is True:
+    if not most.present and cluster_of(resource).at("enableInTreeAutoscaling").value is True:
         report.advise(resource, most, allowed="the most replicas that the autoscaler may make: nothing else stops it")
     low, high, wanted = least.integer(), most.integer(), now.integer()
     if low is not None and high is not None and low > high:
@@ -116,7 +116,7 @@ def _sizes(resource: Resource, group: Node, report: Report) -> None:
 
 
 def _version(resource: Resource, group: Node, report: Report) -> None:
-    said, image = _cluster(resource).at("rayVersion"), _ray_container(group).at("image")
+    said, image = cluster_of(resource).at("rayVersion"), ray_container(group).at("image")
     # A registry may have a port, so the tag is looked for after the last slash.
     name, _, tag = image.text().partition("@")[0].rpartition("/")[2].partition(":")
     named, installed = _VERSION.fullmatch(said.text()), _VERSION.match(tag)
@@ -125,7 +125,7 @@ def _version(resource: Resource, group: Node, report: Report) -> None:
 
 
 def _exposure(resource: Resource, report: Report) -> None:
-    cluster = _cluster(resource)
+    cluster = cluster_of(resource)
     head = cluster.at("headGroupSpec")
     for service in (head.at("serviceType"), head.at("headService", "spec", "type")):
         with report.part():
@@ -168,7 +168,7 @@ def _ends(resource: Resource, report: Report) -> None:
 
 
 def _makes_a_cluster(resource: Resource) -> bool:
-    return _cluster(resource).present and not any(True for _ in resource.at("spec", "clusterSelector").entries())
+    return cluster_of(resource).present and not any(True for _ in resource.at("spec", "clusterSelector").entries())
 
 
 def _ray(*, head: dict[str, object] | None = None, group: dict[str, object] | None = None, **spec: object) -> Example:
