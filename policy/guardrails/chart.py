@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from guardrails.node import Node
+from guardrails.decode import ASSET
+from guardrails.document import DocumentError, read_yaml
+from guardrails.node import Node, Undecided
 from guardrails.program import Program
 from guardrails.rule import Resource
 from guardrails.tokens import RELEASE
@@ -31,6 +33,28 @@ class Chart:
     def values(self) -> Node:
         """The values it is given."""
         return self.resource.at("values")
+
+    def value(self, *keys: str) -> Node:
+        """One of the values it is given: by `values`, or else by the last of its YAML files that has it.
+
+        Raises:
+            Undecided: a file that may have it can't be read here.
+        """
+        own = self.values.at(*keys)
+        files = [] if own.present else list(self.resource.at("valueYamlFiles").elements())
+        in_files = (_content(file).at(*keys) for file in reversed(files))
+        return next((found for found in in_files if found.present), own)
+
+
+def _content(file: Node) -> Node:
+    text = file.text()
+    if text.startswith(ASSET):
+        raise Undecided(file.place)
+    try:
+        documents = read_yaml(text)
+    except DocumentError:
+        raise Undecided(file.place) from None
+    return Node(documents[0] if documents else None, file.path, file.owner)
 
 
 def chart_name(resource: Resource) -> str:

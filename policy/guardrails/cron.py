@@ -28,7 +28,9 @@ _DESCRIPTORS = {
 }
 _MONTHS = dict(zip(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], range(1, 13), strict=True))
 _WEEKDAYS = dict(zip(["sun", "mon", "tue", "wed", "thu", "fri", "sat"], range(7), strict=True))
-_PART = re.compile(r"(?:(?P<all>[*?])|(?P<low>[0-9a-z]+)(?:-(?P<high>[0-9a-z]+))?)(?:/(?P<step>[0-9]+))?")
+# More than any number that Karpenter takes for one of a field; Python refuses to read very long ones.
+_MOST_DIGITS = 18
+_PART = re.compile(r"(?:(?P<all>[*?])|(?P<low>[0-9a-z]+)(?:-(?P<high>[0-9a-z]+))?)(?:/(?P<step>[0-9]{1,18}))?")
 
 
 class CronError(ValueError):
@@ -125,14 +127,14 @@ def _values(word: str, field: _Field) -> frozenset[int]:
     for part in word.split(","):
         matched = _PART.fullmatch(part)
         if not matched:
-            raise CronError(f"a {field.name} between {field.low} and {field.high}, not {part!r}")
+            raise _error(field, part)
         step = int(matched["step"] or 1)
         low = field.low if matched["all"] else _number(matched["low"], names, field)
         high = field.high if matched["all"] or (matched["step"] and not matched["high"]) else low
         if matched["high"]:
             high = _number(matched["high"], names, field)
         if not field.low <= low <= high <= field.high or step < 1:
-            raise CronError(f"a {field.name} between {field.low} and {field.high}, not {part!r}")
+            raise _error(field, part)
         found.update(range(low, high + 1, step))
     return frozenset(found)
 
@@ -140,9 +142,13 @@ def _values(word: str, field: _Field) -> frozenset[int]:
 def _number(word: str, names: dict[str, int], field: _Field) -> int:
     if word in names:
         return names[word]
-    if not word.isdecimal() or len(word) > 4:
-        raise CronError(f"a {field.name} between {field.low} and {field.high}, not {word!r}")
+    if not word.isdecimal() or len(word) > _MOST_DIGITS:
+        raise _error(field, word)
     return int(word)
+
+
+def _error(field: _Field, text: str) -> CronError:
+    return CronError(f"a {field.name} between {field.low} and {field.high}, not {text[:_MOST_DIGITS]!r}")
 
 
 @lru_cache(128)

@@ -110,7 +110,7 @@ def _offered(pool: Resource) -> set[str]:
     """The devices that nodes of the pool have, as far as its types say."""
     found: set[str] = set()
     for instance in accelerated_types(pool):
-        found.add(_NEURON if instance.accelerator.lower().startswith(("trainium", "inferentia")) else GPU)
+        found.add(instance.counted_as[0])
         found |= {EFA} if instance.efa else set()
     return found
 

@@ -19,6 +19,7 @@ _NODE_CLASS = frozenset({NODE_CLASS})
 _ALIAS = re.compile(r"(al2|al2023|bottlerocket|windows2019|windows2022|windows2025)@(\S+)")
 _FAMILIES = {"al2": "AL2", "al2023": "AL2023", "bottlerocket": "Bottlerocket"}
 _MOST_TERMS = 30
+_PARAMETER = "ssmParameter"
 _TERM_KEYS = {
     "amiSelectorTerms": ("id", "name", "tags", "alias", "ssmParameter", "owner"),
     "subnetSelectorTerms": ("id", "tags"),
@@ -26,7 +27,9 @@ _TERM_KEYS = {
 }
 _RESERVED_TAGS = frozenset({"eks:eks-cluster-name", "karpenter.sh/nodepool", "karpenter.sh/nodeclaim", "karpenter.k8s.aws/ec2nodeclass"})
 _RESERVED_TAG_PREFIX = "kubernetes.io/cluster"
-_LATEST = re.compile(r"https?://\S*(?:[/_-]latest(?:[/._-]|$|\b)|/(?:main|master|HEAD)/)\S*", re.IGNORECASE)
+# What an instance reads of itself is under /latest at these addresses.
+_METADATA = r"(?:169\.254\.169\.254|\[fd00:ec2::254\])(?::[0-9]+)?/"
+_LATEST = re.compile(rf"https?://(?!{_METADATA})\S*(?:[/_-]latest(?:[/._-]|$|\b)|/(?:main|master|HEAD)/)\S*", re.IGNORECASE)
 _PIPED = re.compile(r"(?:curl|wget)\b[^\n|]*\|\s*(?:sudo\s+)?(?:ba|z)?sh\b")
 _CLOCKS = re.compile(r"nvidia-smi\b[^\n]*(?:\s-ac\b|\s-lgc\b|--applications-clocks|--lock-gpu-clocks)")
 _EFA_WORD = re.compile(r"(?<![a-z0-9])efa(?![a-z0-9])", re.IGNORECASE)
@@ -53,12 +56,22 @@ def _image_term(resource: Resource, term: Node, report: Report) -> None:
     if not set(given) - {"owner"}:
         report.refuse(resource, term, allowed="an id, alias, name, tags or ssmParameter", found="empty")
     for alone in ("id", "alias"):
-        if alone in given and len(given) > 1:
-            report.refuse(
-                resource, term, allowed=f"{alone} alone", found=f"{alone} beside {', '.join(key for key in given if key != alone)}"
-            )
+        others = [key for key in given if key not in (alone, _PARAMETER)]
+        if alone in given and others:
+            report.refuse(resource, term, allowed=f"{alone} alone", found=f"{alone} beside {', '.join(others)}")
+    _parameter(resource, term, given, report)
     if term.at("alias").present:
         _alias(resource, term.at("alias"), report)
+
+
+def _parameter(resource: Resource, term: Node, given: list[str], report: Report) -> None:
+    """Karpenter takes an id or alias before a parameter, and a parameter before the rest, and passes over the others in silence."""
+    if _PARAMETER not in given:
+        return
+    first = next((key for key in ("id", "alias") if key in given), _PARAMETER)
+    for ignored in [_PARAMETER] if first != _PARAMETER else given:
+        if ignored != first:
+            report.advise(resource, term.at(ignored), allowed=f"unset beside {first}: Karpenter ignores it there")
 
 
 def _alias(resource: Resource, alias: Node, report: Report) -> None:
@@ -283,7 +296,7 @@ RULES = (
         check=_images,
         why="each new image release makes every node drift, and the fleet is replaced under running jobs.",
         fix="set amiSelectorTerms to one alias with a release, such as al2023@v20261120, or to image ids with amiFamily.",
-        source="karpenter-provider-aws 1.14.1 ec2nodeclass.go",
+        source="karpenter-provider-aws 1.14.1 ec2nodeclass.go and ami.go",
         valid=_class(),
         invalid=_class(amiSelectorTerms=[{"alias": "al2023@latest"}]),
     ),

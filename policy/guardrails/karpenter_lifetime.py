@@ -92,7 +92,8 @@ def _grace_of(program: Program, pool: Resource, report: Report) -> None:
 
 
 def _covers(pool: Resource, place: Node, given: int, resource: Resource, template: PodTemplate, report: Report) -> None:
-    wanted = template.spec.at("terminationGracePeriodSeconds").integer() or _DEFAULT_POD_GRACE
+    own = template.spec.at("terminationGracePeriodSeconds").integer()
+    wanted = _DEFAULT_POD_GRACE if own is None else own
     if given < wanted:
         report.refuse(pool, place, allowed=f"{wanted}s or more, the terminationGracePeriodSeconds of {resource.name}")
 
@@ -110,15 +111,15 @@ def _spot(program: Program, report: Report) -> None:
 def _survives(pool: Resource, resource: Resource, template: PodTemplate, report: Report) -> None:
     if not template.devices() or (template.replicas < 2 and resource.type not in (MPI_JOB, VOLCANO_JOB)):
         return
-    grace = template.spec.at("terminationGracePeriodSeconds")
-    if not _DEFAULT_POD_GRACE < (grace.integer() or 0) <= _SPOT_NOTICE:
+    grace = template.spec.at("terminationGracePeriodSeconds").integer()
+    if grace is None or not _DEFAULT_POD_GRACE < grace <= _SPOT_NOTICE:
         place = pool.at("spec", "template", "spec", "requirements")
         allowed = (
             f"no spot, which Karpenter takes before on-demand, or a job that writes a checkpoint within the notice:"
             f" terminationGracePeriodSeconds of {resource.name} above {_DEFAULT_POD_GRACE} and up to {_SPOT_NOTICE}"
         )
         spot = _SPOT if allowed_values(pool, CAPACITY_TYPE) else "without one that keeps spot out"
-        found = f"{spot}, and {resource.name} has a grace of {grace.integer() or f'{_DEFAULT_POD_GRACE} (the default)'} s"
+        found = f"{spot}, and {resource.name} has a grace of {f'{_DEFAULT_POD_GRACE} (the default)' if grace is None else grace} s"
         report.refuse(pool, place, allowed=allowed, found=found)
 
 
@@ -130,10 +131,11 @@ def _interruptions(program: Program, report: Report) -> None:
     if not users:
         return
     for chart in charts(program, "karpenter"):
-        place = chart.values.at("settings", "interruptionQueue")
-        if not place.present or place.raw == "":
-            allowed = f"the name of a queue: {users[0]} uses spot or reserved capacity, and Karpenter hears of its end there"
-            report.refuse(chart.resource, place, allowed=allowed)
+        with report.part():
+            place = chart.value("settings", "interruptionQueue")
+            if not place.present or place.raw == "":
+                allowed = f"the name of a queue: {users[0]} uses spot or reserved capacity, and Karpenter hears of its end there"
+                report.refuse(chart.resource, place, allowed=allowed)
 
 
 def _is_taken_back(program: Program, pool: Resource) -> bool:

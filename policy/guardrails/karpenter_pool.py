@@ -1,6 +1,7 @@
 """NodePools: what Karpenter accepts, and what a pool of accelerators must say."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from guardrails.cron import CronError, open_spans, parse, written
@@ -12,6 +13,7 @@ from guardrails.pool import (
     INSTANCE_TYPE,
     ZONE,
     ZONE_NAME,
+    accelerated_types,
     is_training_pool,
     is_zone_by_other_key,
     normal_key,
@@ -22,18 +24,22 @@ from guardrails.tokens import NODE_POOL
 
 _NODE_POOL = frozenset({NODE_POOL})
 _POLICIES = ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
+_NEVER = "Never"
 _DURATION = re.compile(r"([0-9]+(s|m|h))+")
 _BUDGET_DURATION = re.compile(r"(([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?")
 _BUDGET_NODES = re.compile(r"(100|[0-9]{1,2})%|[0-9]+")
 _REASONS = ("Underutilized", "Empty", "Drifted")
 _MOST_BUDGETS = 50
-_ACCELERATORS = frozenset({"nvidia.com/gpu", "aws.amazon.com/neuron", "cpu", "nodes"})
+_BOUNDS = frozenset({"cpu", "nodes"})
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte")
 _COMPARISONS = frozenset({"Gt", "Lt", "Gte", "Lte"})
 _TYPE = re.compile(r"[a-z0-9-]+\.[a-z0-9-]+")
 _KEY = re.compile(r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
+_KNOWN_VALUES = {CAPACITY_TYPE: CAPACITY_TYPES, "karpenter.k8s.aws/instance-tenancy": ("default", "dedicated")}
 _MOST_REQUIREMENTS = 100
 _LONGEST_KEY = 316
+_LONGEST_DOMAIN = 253
 _LONGEST_VALUE = 63
 _MOST_MIN_VALUES = 50
 
@@ -43,13 +49,18 @@ def _consolidation(resource: Resource, report: Report) -> None:
     with report.part():
         if policy.present and policy.text() not in _POLICIES:
             report.refuse(resource, policy, allowed=", ".join(_POLICIES))
-        elif is_training_pool(resource) and policy.text() != "WhenEmpty":
+        elif is_training_pool(resource) and policy.text() != "WhenEmpty" and _consolidates(resource):
             found = policy.raw or "unset (Karpenter then uses WhenEmptyOrUnderutilized)"
             report.refuse(resource, policy, allowed="WhenEmpty on a pool of accelerators", found=found)
     with report.part():
         after = resource.at("spec", "disruption", "consolidateAfter")
-        if after.present and after.text() != "Never" and not _DURATION.fullmatch(after.text()):
+        if after.present and after.text() != _NEVER and not _DURATION.fullmatch(after.text()):
             report.refuse(resource, after, allowed="Never, or a duration such as 30s, 10m or 1h30m")
+
+
+def _consolidates(pool: Resource) -> bool:
+    """Whether Karpenter consolidates nodes of the pool at all: neither those of a static pool, nor where consolidateAfter is Never."""
+    return not pool.at("spec", "replicas").present and pool.at("spec", "disruption", "consolidateAfter").text() != _NEVER
 
 
 def _budgets(resource: Resource, report: Report) -> None:
@@ -84,7 +95,10 @@ def _budget_window(resource: Resource, budget: Node, report: Report) -> None:
 
 
 def _budget_reasons(resource: Resource, budget: Node, report: Report) -> None:
-    for reason in budget.at("reasons").elements():
+    reasons = budget.at("reasons")
+    if reasons.value == []:
+        report.advise(resource, reasons, allowed="at least one reason, or unset for all: an empty list limits nothing", found="empty")
+    for reason in reasons.elements():
         if reason.text() not in _REASONS:
             report.refuse(resource, reason, allowed=", ".join(_REASONS))
 
@@ -96,9 +110,20 @@ def _limits(resource: Resource, report: Report) -> None:
             _static(resource, limits, report)
             return
     with report.part():
-        if is_training_pool(resource) and not any(key in _ACCELERATORS and limit.present for key, limit in limits.entries()):
+        missing = _unbounded(resource, {key for key, limit in limits.entries() if limit.present}) if is_training_pool(resource) else []
+        if missing:
             found = "unset" if not limits.present else limits.raw
-            report.refuse(resource, limits, allowed="nvidia.com/gpu, aws.amazon.com/neuron, cpu or nodes, each with a number", found=found)
+            report.refuse(resource, limits, allowed=f"{', '.join(missing)}, cpu or nodes, each with a number", found=found)
+
+
+def _unbounded(pool: Resource, limited: set[str]) -> list[str]:
+    """The resources of which a limit is missing; one of accelerators that the pool's types do not have never binds."""
+    if limited & _BOUNDS:
+        return []
+    types = accelerated_types(pool)
+    if types:
+        return sorted({each.counted_as[0] for each in types if not limited.intersection(each.counted_as)})
+    return [] if limited.intersection(load("karpenter")["acceleratorResources"]) else ["nvidia.com/gpu", "aws.amazon.com/neuron"]
 
 
 def _static(resource: Resource, limits: Node, report: Report) -> None:
@@ -121,7 +146,21 @@ def _requirements(resource: Resource, report: Report) -> None:
                 check(resource, requirement, report)
     with report.part():
         for key, label in resource.at("spec", "template", "metadata", "labels").entries():
-            _restricted_key(resource, label, key, [label], report, found=f"a label {key}")
+            _label_key(resource, label, key, [label], report, found=f"a label {key}")
+    _taints(resource, report)
+
+
+def _taints(resource: Resource, report: Report) -> None:
+    """Karpenter, and not the API server, wants a pair of key and effect once among both kinds of taints."""
+    seen: set[tuple[str, str]] = set()
+    for kind in ("taints", "startupTaints"):
+        for taint in resource.at("spec", "template", "spec", kind).elements():
+            with report.part():
+                pair = taint.at("key").text(), taint.at("effect").text()
+                if pair in seen:
+                    allowed = "each pair of key and effect once among taints and startupTaints"
+                    report.refuse(resource, taint, allowed=allowed, found=f"{':'.join(pair)} again")
+                seen.add(pair)
 
 
 def _operator(resource: Resource, requirement: Node, report: Report) -> None:
@@ -140,13 +179,18 @@ def _operator(resource: Resource, requirement: Node, report: Report) -> None:
 
 def _restricted(resource: Resource, requirement: Node, report: Report) -> None:
     key = requirement.at("key")
-    if len(key.text()) > _LONGEST_KEY or not _KEY.fullmatch(key.text()):
-        report.refuse(resource, key, allowed="a label name")
+    _label_key(resource, key, key.text(), requirement.at("values").elements(), report, found=key.text())
+
+
+def _label_key(resource: Resource, place: Node, key: str, values: Iterable[Node], report: Report, *, found: str) -> None:
+    domain, _, name = key.rpartition("/")
+    if len(key) > _LONGEST_KEY or len(domain) > _LONGEST_DOMAIN or len(name) > _LONGEST_VALUE or not _KEY.fullmatch(key):
+        report.refuse(resource, place, allowed="a label name", found=found)
     else:
-        _restricted_key(resource, key, key.text(), list(requirement.at("values").elements()), report, found=key.text())
+        _restricted_key(resource, place, key, values, report, found=found)
 
 
-def _restricted_key(resource: Resource, place: Node, key: str, values: list[Node], report: Report, *, found: str) -> None:
+def _restricted_key(resource: Resource, place: Node, key: str, values: Iterable[Node], report: Report, *, found: str) -> None:
     domain = key.partition("/")[0]
     facts = load("karpenter")
     if key in ("kubernetes.io/hostname", "karpenter.sh/nodepool"):
@@ -170,15 +214,17 @@ def _least_values(resource: Resource, requirement: Node, report: Report) -> None
 
 def _value(resource: Resource, requirement: Node, report: Report) -> None:
     key = normal_key(requirement.at("key").text())
-    if key not in (CAPACITY_TYPE, ZONE, INSTANCE_TYPE):
+    if requirement.at("operator").text() in _COMPARISONS:
         return
     for value in requirement.at("values").elements():
-        if key == CAPACITY_TYPE and value.text() not in CAPACITY_TYPES:
-            report.refuse(resource, value, allowed=", ".join(CAPACITY_TYPES))
+        if value.text() not in _KNOWN_VALUES.get(key, (value.text(),)):
+            report.refuse(resource, value, allowed=", ".join(_KNOWN_VALUES[key]))
         elif key == ZONE and not _matches(ZONE_NAME, value.text()):
             report.refuse(resource, value, allowed="the name of a zone, such as us-east-1a")
         elif key == INSTANCE_TYPE and not _matches(_TYPE, value.text()):
             report.refuse(resource, value, allowed="the name of an instance type, such as p5.48xlarge")
+        elif not _matches(_VALUE, value.text()):
+            report.refuse(resource, value, allowed="the value of a label: letters, digits, -, _ and . between letters or digits")
 
 
 def _matches(form: re.Pattern[str], text: str) -> bool:
@@ -190,7 +236,11 @@ def _unlimited_hours(resource: Resource, report: Report) -> None:
     # Without any, Karpenter limits every reason to 10 % of the nodes, always.
     if not is_training_pool(resource) or budgets.value is None:
         return
-    members = [member for member in budgets.elements() if _readable(member) and not _lets_all_go(member)]
+    members = list(budgets.elements())
+    # A window that can't be read stops all that budgets limit; rule KRP03 refuses it.
+    if not all(_readable(member) for member in members):
+        return
+    members = [member for member in members if not _lets_all_go(member)]
     for reason in _judged_reasons(resource, members):
         windows = [_window(member) for member in members if _limits_reason(member, reason)]
         if any(window is None for window in windows):
@@ -202,7 +252,7 @@ def _unlimited_hours(resource: Resource, report: Report) -> None:
 
 
 def _readable(budget: Node) -> bool:
-    """Whether Karpenter accepts the window at all; rule KRP03 refuses the others."""
+    """Whether Karpenter can tell when the budget is active."""
     if not budget.at("schedule").present and not budget.at("duration").present:
         return True
     try:
@@ -220,6 +270,8 @@ def _lets_all_go(budget: Node) -> bool:
 def _judged_reasons(resource: Resource, budgets: list[Node]) -> list[str]:
     """Drift always; underutilization unless only empty nodes go; emptiness where somebody meant to limit it."""
     reasons = ["Drifted"]
+    if not _consolidates(resource):
+        return reasons
     if resource.at("spec", "disruption", "consolidationPolicy").text() != "WhenEmpty":
         reasons.append("Underutilized")
     if any("Empty" in _named_reasons(budget) for budget in budgets):
@@ -232,8 +284,7 @@ def _named_reasons(budget: Node) -> list[str]:
 
 
 def _limits_reason(budget: Node, reason: str) -> bool:
-    names = _named_reasons(budget)
-    return not names or reason in names
+    return not budget.at("reasons").present or reason in _named_reasons(budget)
 
 
 def _window(budget: Node) -> tuple | None:
@@ -267,7 +318,7 @@ RULES = (
         check=_consolidation,
         why="Karpenter evicts running ranks to save money, and the whole gang starts over.",
         fix="set disruption.consolidationPolicy to WhenEmpty and consolidateAfter to a duration such as 10m.",
-        source="karpenter 1.14.1 nodepool.go",
+        source="karpenter 1.14.1 nodepool.go and consolidation.go",
         valid=_pool(),
         invalid=_pool(disruption={"consolidationPolicy": "WhenUnderutilized"}),
     ),
@@ -277,7 +328,7 @@ RULES = (
         title="A disruption budget must be one that Karpenter accepts",
         types=_NODE_POOL,
         check=_budgets,
-        why="the API server refuses the NodePool, so the pool does not exist; a schedule it can't read leaves nothing limited.",
+        why="the API server refuses the NodePool, so there is no pool; a schedule that Karpenter can't read stops consolidation and drift.",
         fix="give schedule and duration together, nodes as a number or percentage, and known reasons.",
         source="karpenter 1.14.1 nodepool.go (CEL rules and patterns)",
         valid=_pool(disruption={"budgets": [{"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h"}]}),
@@ -298,12 +349,12 @@ RULES = (
     Rule(
         id="KRP09",
         name="node-pool-require-valid-requirements",
-        title="A pool's requirements and labels are ones that Karpenter takes",
+        title="A pool's requirements, labels and taints are ones that Karpenter takes",
         types=_NODE_POOL,
         check=_requirements,
-        why="the API server refuses the NodePool, or the pool matches no instance and its pods stay Pending without a reason.",
+        why="the API server refuses the NodePool, or Karpenter launches nothing for it, and its pods stay Pending without a reason.",
         fix="use the operators, keys and values that Karpenter knows; pin zones by topology.kubernetes.io/zone.",
-        source="karpenter 1.14.1 nodepool.go and labels.go; kubernetes-sigs/karpenter#2458",
+        source="karpenter 1.14.1 nodepool.go, nodepool_ and nodeclaim_validation.go and labels.go; kubernetes-sigs/karpenter#2458",
         valid=_pool(**_capacity("reserved", "on-demand")),
         invalid=_pool(**_capacity("ondemand")),
     ),
@@ -315,7 +366,7 @@ RULES = (
         check=_unlimited_hours,
         why="budgets only restrict: a reason without an active budget is unlimited, and nodes under running ranks are replaced.",
         fix='add budgets of nodes: "0" for the hours named, or one without a schedule for the reason.',
-        source="karpenter 1.14.1 concepts/disruption; aws/karpenter-provider-aws#7026",
+        source="karpenter 1.14.1 concepts/disruption and nodepool.go; aws/karpenter-provider-aws#7026",
         valid=_pool(disruption={"budgets": [{"nodes": "0", "reasons": ["Drifted"]}]}),
         invalid=_pool(disruption={"budgets": [{"nodes": "0", "reasons": ["Drifted"], "schedule": "0 9 * * *", "duration": "8h"}]}),
     ),

@@ -1,6 +1,6 @@
 """Which pool a pod goes to, as far as selectors say."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from guardrails.node import Node
 from guardrails.pool import INSTANCE_TYPE, allowed_values, narrowed, normal_key, requirements
@@ -49,14 +49,14 @@ def wanted_labels(template: PodTemplate) -> dict[str, list[str]]:
     return wanted
 
 
-def wanted_keys(template: PodTemplate) -> Iterator[tuple[str, Node, list[Node]]]:
+def wanted_keys(template: PodTemplate) -> Iterator[tuple[str, Node, Iterable[Node]]]:
     """Each label that a node must have, in one of the alternatives at least, where the pod says so, and the values it names."""
     for key, value in template.spec.at("nodeSelector").entries():
         yield key, value, [value]
     for term in _terms(template):
         for expression in term.at("matchExpressions").elements():
             if expression.at("operator").text() not in ("NotIn", "DoesNotExist"):
-                yield expression.at("key").text(), expression.at("key"), list(expression.at("values").elements())
+                yield expression.at("key").text(), expression.at("key"), expression.at("values").elements()
 
 
 def _terms(template: PodTemplate) -> list[Node]:

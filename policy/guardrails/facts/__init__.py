@@ -29,6 +29,12 @@ class InstanceType:
     cards: int
     """Network cards."""
 
+    @property
+    def counted_as(self) -> tuple[str, ...]:
+        """The resources in which Kubernetes counts the accelerators, the one that pods ask for first."""
+        neuron = self.accelerator.startswith(("Trainium", "Inferentia"))
+        return ("aws.amazon.com/neuron", "aws.amazon.com/neuroncore") if neuron else ("nvidia.com/gpu",)
+
 
 @cache
 def instance_types() -> dict[str, InstanceType]:

@@ -23,7 +23,9 @@ FIRST, KIND = f"{REQUIREMENTS}/0", f"{REQUIREMENTS}/2"
 CAPACITY, CATEGORY = "karpenter.sh/capacity-type", "karpenter.k8s.aws/instance-category"
 EBS_ZONE = "topology.ebs.csi.aws.com/zone"
 GPU_MAKER = "karpenter.k8s.aws/instance-gpu-manufacturer"
+AFTER = "spec/disruption/consolidateAfter"
 WORKING = {POLICY: "WhenEmptyOrUnderutilized"}
+NEURON_CORES = "aws.amazon.com/neuroncore"
 UNTAINTED: dict[str, Any] = {TAINTS: [], "spec/limits": b.DELETE}
 
 
@@ -47,6 +49,22 @@ def budgets(*members: dict[str, Any], policy: str = "WhenEmpty") -> Thing:
 ZERO = {"nodes": "0"}
 DAY = {"schedule": "0 8 * * *", "duration": "12h"}
 NIGHT = {"schedule": "0 20 * * *", "duration": "12h"}
+EMPTY_BY_DAY = {"reasons": ["Empty"], **DAY}
+TRN, P5_AND_TRN = {f"{FIRST}/values": ["trn1.32xlarge"]}, {f"{FIRST}/values": ["p5.48xlarge", "trn1.32xlarge"]}
+FLOOD = "9" * 5000
+
+
+def starting(*taints: dict[str, str]) -> dict[str, Any]:
+    """The pool's start-up taints."""
+    return {"spec/template/spec/startupTaints": list(taints)}
+
+
+def labelled(key: str, value: Any = "x") -> Thing:
+    return b.node_pool({"spec/template/metadata/labels": {key: value}})
+
+
+GPU_TAINT = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
+AGENT = {"key": "ebs.csi.aws.com/agent-not-ready", "effect": "NoExecute"}
 
 # 252 characters of a domain, a slash and 63 of a name.
 LONGEST = f"{'d' * 248}.com/{'n' * 63}"
@@ -73,6 +91,14 @@ POOLS = (
     invalid("KRP02", b.node_pool({"spec/disruption": b.DELETE}), says="unset (Karpenter then uses WhenEmptyOrUnderutilized)"),
     invalid("KRP02", b.cpu_pool({"spec/disruption/consolidateAfter": "10 minutes"}), says="consolidateAfter is 10 minutes"),
     invalid("KRP02", b.cpu_pool({"spec/disruption/consolidateAfter": "1d"}), says="consolidateAfter is 1d", edge=True),
+    valid("KRP02", b.node_pool({**WORKING, "spec/replicas": 4}), edge=True),
+    valid("KRP02", b.node_pool({"spec/disruption": b.DELETE, "spec/replicas": 0}), edge=True),
+    invalid("KRP02", b.node_pool({POLICY: "WhenUnderutilized", "spec/replicas": 4}), says="WhenEmpty, WhenEmptyOrUnderutilized, Balanced"),
+    invalid("KRP02", b.node_pool({AFTER: "1d", "spec/replicas": 4}), says="consolidateAfter is 1d"),
+    valid("KRP02", b.node_pool({**WORKING, AFTER: "Never"}), edge=True),
+    valid("KRP02", b.node_pool({POLICY: b.DELETE, AFTER: "Never"})),
+    invalid("KRP02", b.node_pool({**WORKING, AFTER: "999h"}), says="WhenEmpty on a pool of accelerators", edge=True),
+    invalid("KRP02", b.node_pool({POLICY: "Balanced", AFTER: "10m"}), says="WhenEmpty on a pool of accelerators"),
     # What is a pool of accelerators.
     *(
         invalid("KRP02", b.node_pool({**WORKING, **UNTAINTED, FIRST: named}), says="WhenEmpty on a pool of accelerators")
@@ -114,6 +140,18 @@ POOLS = (
     invalid("KRP03", b.node_pool({BUDGET: {"nodes": "0", "schedule": "@daily", "duration": "1h1h"}}), says="1h1h", edge=True),
     invalid("KRP03", b.node_pool({f"{BUDGET}/reasons": ["Consolidated"]}), says="Underutilized, Empty, Drifted"),
     invalid("KRP03", b.node_pool({BUDGETS: [{"nodes": "1"}] * 51}), says="51 budgets", edge=True),
+    invalid("KRP03", b.node_pool({f"{BUDGET}/reasons": []}), says="budgets[0].reasons is empty; allowed: at least one reason", edge=True),
+    valid("KRP03", b.node_pool({f"{BUDGET}/reasons": b.DELETE})),
+    *(
+        invalid("KRP03", b.node_pool({BUDGET: {"nodes": "0", "schedule": schedule, "duration": "1h"}}), says=says)
+        for schedule, says in (
+            (f"*/{FLOOD} * * * *", "minute between 0 and 59"),
+            (f"0-{FLOOD} * * * *", "minute between 0 and 59"),
+            (f"0 {FLOOD}/2 * * *", "hour between 0 and 23"),
+            (f"0 0 1-5/{FLOOD} * *", "day of month between 1 and 31"),
+        )
+    ),
+    valid("KRP03", b.node_pool({BUDGET: {"nodes": "0", "schedule": f"00005 */{'9' * 18} * * *", "duration": "1h"}}), edge=True),
     invalid("KRP03", b.node_pool({BUDGET: {"nodes": "0", "schedule": "0 25 * * *", "duration": "1h"}}), says="hour between 0 and 23"),
     valid("KRP08", b.node_pool()),
     valid("KRP08", b.cpu_pool({"spec/limits": b.DELETE})),
@@ -122,6 +160,32 @@ POOLS = (
     valid("KRP08", b.node_pool({"spec/replicas": 4, "spec/limits": {"nodes": 4}}), edge=True),
     valid("KRP08", b.node_pool({"spec/replicas": 4, "spec/limits": b.DELETE}), edge=True),
     invalid("KRP08", b.node_pool({"spec/limits": b.DELETE}), says="spec.limits is unset"),
+    # A limit of what the pool's types do not have never binds.
+    invalid("KRP08", b.node_pool({**TRN, "spec/limits": {"nvidia.com/gpu": 64}}), says="allowed: aws.amazon.com/neuron, cpu or nodes"),
+    invalid("KRP08", b.node_pool({"spec/limits": {NEURON: 64, NEURON_CORES: 128}}), says="allowed: nvidia.com/gpu, cpu or nodes"),
+    invalid("KRP08", b.node_pool({**P5_AND_TRN, "spec/limits": {NEURON: 64}}), says="allowed: nvidia.com/gpu, cpu or nodes", edge=True),
+    valid("KRP08", b.node_pool({**P5_AND_TRN, "spec/limits": {"nvidia.com/gpu": 64, NEURON_CORES: 128}}), edge=True),
+    valid("KRP08", b.node_pool({**P5_AND_TRN, "spec/limits": {"nvidia.com/gpu": 64, "nodes": 8}})),
+    valid("KRP08", b.node_pool({**TRN, "spec/limits": {NEURON_CORES: 512}}), edge=True),
+    valid("KRP08", b.node_pool({f"{FIRST}/values": ["g4ad.xlarge"], "spec/limits": {"amd.com/gpu": 8}})),
+    invalid(
+        "KRP08", b.node_pool({f"{FIRST}/values": ["g4ad.xlarge"], "spec/limits": {}}), says="nvidia.com/gpu, aws.amazon.com/neuron, cpu"
+    ),
+    invalid(
+        "KRP08",
+        b.node_pool({FIRST: require(CATEGORY, "In", "inf", "p"), "spec/limits": {NEURON: 64}}),
+        says="allowed: nvidia.com/gpu, cpu or nodes",
+    ),
+    valid(
+        "KRP08",
+        b.node_pool(
+            {
+                REQUIREMENTS: [require(CATEGORY, "In", "trn", "p"), require("karpenter.k8s.aws/instance-generation", "Lt", "3")],
+                "spec/limits": {NEURON: 64},
+            }
+        ),
+        edge=True,
+    ),
     invalid("KRP08", b.node_pool({"spec/limits": {}}), says="each with a number", edge=True),
     invalid("KRP08", b.node_pool({"spec/limits": {"memory": "1000Gi"}}), says="spec.limits is {memory: 1000Gi}"),
     invalid("KRP08", b.node_pool({"spec/replicas": 4}), says="only nodes, because replicas"),
@@ -209,15 +273,50 @@ POOLS = (
     valid("KRP09", adds(require("karpenter.k8s.aws/instance-family", "Exists", minValues=50)), edge=True),
     valid("KRP09", adds(require(LONGEST, "Exists")), edge=True),
     invalid("KRP09", adds(require(f"{LONGEST}a", "Exists")), says="a label name", edge=True),
+    # What Karpenter itself refuses, and the API server does not.
+    valid("KRP09", adds(require("n" * 63, "Exists"), require(f"{'d' * 253}/{'n' * 62}", "Exists")), edge=True),
+    invalid("KRP09", adds(require("n" * 64, "Exists")), says="a label name", edge=True),
+    invalid("KRP09", adds(require(f"{'d' * 254}/n", "Exists")), says="a label name", edge=True),
+    valid("KRP09", adds(require("example.com/x", "In", "", "A_b-c.9", "v" * 63)), edge=True),
+    *(
+        invalid("KRP09", adds(require("example.com/x", "NotIn", value)), says="values[0] is", edge=True)
+        for value in ("a b", "-a", "a.", "a/b", "v" * 64)
+    ),
+    valid("KRP09", labelled("example.com/team", "ml"), edge=True),
+    invalid("KRP09", labelled("my team"), says="is a label my team; allowed: a label name"),
+    invalid("KRP09", labelled("example.com/a/b"), says="allowed: a label name", edge=True),
+    invalid("KRP09", labelled("karpenter.k8s.aws/ec2nodeclass"), says="a key that Karpenter knows"),
+    valid("KRP09", adds(require("karpenter.k8s.aws/instance-tenancy", "In", "default", "dedicated")), edge=True),
+    invalid("KRP09", adds(require("karpenter.k8s.aws/instance-tenancy", "In", "dedicted")), says="dedicted; allowed: default, dedicated"),
+    invalid("KRP09", adds(require("karpenter.k8s.aws/instance-tenancy", "In", "default", "host")), says="values[1] is host", edge=True),
+    valid("KRP09", b.node_pool({TAINTS: [GPU_TAINT, {**GPU_TAINT, "effect": "NoExecute"}], **starting(AGENT)}), edge=True),
+    invalid("KRP09", b.node_pool({TAINTS: [GPU_TAINT, {**GPU_TAINT, "value": "x"}]}), says="taints[1] is nvidia.com/gpu:NoSchedule again"),
+    invalid("KRP09", b.node_pool(starting(GPU_TAINT)), says="startupTaints[0] is nvidia.com/gpu:NoSchedule again", edge=True),
+    invalid("KRP09", b.node_pool(starting(AGENT, AGENT)), says="startupTaints[1] is ebs.csi.aws.com/agent-not-ready:NoExecute again"),
+    invalid("KRP09", b.node_pool({TAINTS: [UNKNOWN, AGENT], **starting(AGENT)}), says="startupTaints[0] is ebs.csi.aws.com"),
     invalid("KRP09", adds(require("my team", "Exists")), says="key is my team; allowed: a label name"),
     invalid("KRP09", adds(require("karpenter.sh/nodepool", "In", "p5")), says="karpenter.sh/nodepool; allowed: a label of your own"),
     invalid(
         "KRP09", b.node_pool({"spec/template/metadata/labels": {"kubernetes.io/hostname": "x"}}), says="a label kubernetes.io/hostname"
     ),
-    # Karpenter refuses these windows, so nothing is limited in them.
-    invalid("KRP15", budgets({**ZERO, "duration": "8h"}), says="without a limit for Drifted: every hour of the week"),
-    invalid("KRP15", budgets({**ZERO, "schedule": "@daily"}), says="without a limit for Drifted: every hour of the week"),
-    invalid("KRP15", budgets({**ZERO, "schedule": "0 25 * * *", "duration": "8h"}), says="for Drifted: every hour of the week"),
+    # KRP03 refuses these windows; where Karpenter can't read one, it leaves all nodes alone.
+    valid("KRP15", budgets({**ZERO, "duration": "8h"})),
+    valid("KRP15", budgets({**ZERO, "schedule": "@daily"})),
+    valid("KRP15", budgets({**ZERO, "schedule": "0 25 * * *", "duration": "8h"}), edge=True),
+    valid("KRP15", budgets({**ZERO, **DAY}, {"nodes": "1", "schedule": "never", "duration": "8h"}), edge=True),
+    # An empty list of reasons is not the same as none.
+    invalid("KRP15", budgets({**ZERO, "reasons": []}), says="without a limit for Drifted: every hour of the week", edge=True),
+    invalid("KRP15", budgets({**ZERO, **DAY}, {**ZERO, **NIGHT, "reasons": []}), says="for Drifted: daily 20:00-08:00 UTC"),
+    valid("KRP15", budgets(ZERO, {**ZERO, "reasons": []})),
+    # Karpenter consolidates no static pool, and none with consolidateAfter: Never.
+    valid("KRP15", b.node_pool({**WORKING, AFTER: "Never"}), edge=True),
+    valid("KRP15", b.node_pool({**WORKING, "spec/replicas": 4, BUDGETS: [{**ZERO, "reasons": ["Drifted"]}]}), edge=True),
+    valid(
+        "KRP15", b.node_pool({**WORKING, "spec/replicas": 0, BUDGETS: [{**ZERO, "reasons": ["Drifted"]}, {"nodes": "1", **EMPTY_BY_DAY}]})
+    ),
+    valid("KRP15", b.node_pool({AFTER: "Never", BUDGETS: [{**ZERO, "reasons": ["Drifted"]}, {"nodes": "1", **EMPTY_BY_DAY}]}), edge=True),
+    invalid("KRP15", b.node_pool({**WORKING, AFTER: "never"}), says="without a limit for Underutilized", edge=True),
+    invalid("KRP15", b.node_pool({"spec/replicas": 4, BUDGETS: [{**ZERO, **DAY}]}), says="for Drifted: daily 20:00-08:00 UTC"),
 )
 
 
@@ -258,6 +357,22 @@ def working(pods: int, limits: dict[str, Any] | None = None) -> Thing:
     return Thing(type=tokens.JOB, name="sweep", properties={"metadata": {"name": "sweep"}, "spec": spec})
 
 
+def on_cpus(grace: int | None) -> Thing:
+    selector = {"node.kubernetes.io/instance-type": "m7i.2xlarge"}
+    return pod({"spec/nodeSelector": selector, "spec/terminationGracePeriodSeconds": b.DELETE if grace is None else grace})
+
+
+def filed(*files: Any, **properties: Any) -> Thing:
+    """Karpenter's chart with YAML files of values."""
+    return replace(chart("1.14.1"), properties={**chart("1.14.1").properties, "valueYamlFiles": list(files), **properties})
+
+
+def text_asset(text: str) -> dict[str, str]:
+    return {"4dabf18193072939515e22adb298388d": "c44067f5952c0a294b673a41bacd8c17", "text": text}
+
+
+IN_FILE, NO_QUEUE = text_asset("settings:\n  interruptionQueue: karpenter\n"), text_asset("settings:\n  interruptionQueue: ''\n")
+
 LIFETIMES = (
     valid("KRP04", b.node_pool()),
     valid("KRP04", b.cpu_pool({EXPIRE: "720h"})),
@@ -295,6 +410,11 @@ LIFETIMES = (
     invalid("KRP05", b.node_pool({GRACE: "119s"}), says="120s or more", edge=True),
     invalid("KRP05", b.node_pool({GRACE: "599s"}), pod({"spec/terminationGracePeriodSeconds": 600}), says="600s or more", edge=True),
     invalid("KRP05", b.node_pool({GRACE: "2 hours"}), says="a duration such as 30m"),
+    # A pod that is ended at once needs no time.
+    valid("KRP05", b.cpu_pool({GRACE: "0s"}), on_cpus(0), edge=True),
+    valid("KRP05", b.cpu_pool({GRACE: "20s"}), on_cpus(0)),
+    invalid("KRP05", b.cpu_pool({GRACE: "0s"}), on_cpus(1), says="1s or more", edge=True),
+    invalid("KRP05", b.cpu_pool({GRACE: "29s"}), on_cpus(None), says="30s or more", edge=True),
     valid("KRP10", b.node_pool(), gang()),
     valid("KRP10", b.node_pool(SPOT), gang(100)),
     valid("KRP10", b.node_pool(SPOT), gang(120), edge=True),
@@ -305,6 +425,18 @@ LIFETIMES = (
     invalid("KRP10", b.node_pool(SPOT), gang(600), says="a grace of 600 s"),
     invalid("KRP10", b.node_pool(SPOT), gang(121), says="a grace of 121 s", edge=True),
     invalid("KRP10", b.node_pool(SPOT), gang(30), says="a grace of 30 s", edge=True),
+    invalid("KRP10", b.node_pool(SPOT), gang(0), says="a grace of 0 s", edge=True),
+    # The queue may be in the chart's YAML files; the last one counts, and values count more.
+    valid("KRP10", b.node_pool(), filed(IN_FILE)),
+    valid("KRP10", b.node_pool(), filed(text_asset("replicas: 2\n"), IN_FILE, text_asset("settings:\n  clusterName: x\n")), edge=True),
+    valid("KRP10", b.node_pool(), filed(NO_QUEUE, IN_FILE), edge=True),
+    valid("KRP10", b.node_pool(), filed(UNKNOWN, values=QUEUE), edge=True),
+    invalid("KRP10", b.node_pool(), filed(IN_FILE, NO_QUEUE), says='settings.interruptionQueue is ""', edge=True),
+    invalid(
+        "KRP10", b.node_pool(), filed(IN_FILE, values={"settings": {"interruptionQueue": ""}}), says="values.settings.interruptionQueue"
+    ),
+    invalid("KRP10", b.node_pool(), filed(text_asset(""), text_asset("- settings")), says="values.settings.interruptionQueue is unset"),
+    invalid("KRP10", b.node_pool(), replace(filed(UNKNOWN), name="first"), chart("1.14.1"), says="settings.interruptionQueue is unset"),
     invalid("KRP10", b.node_pool({KINDS: ["spot", "on-demand"]}), gang(600), says="no spot, which Karpenter takes before on-demand"),
     invalid("KRP10", b.node_pool({KIND: require(CAPACITY, "NotIn", "on-demand")}), gang(600), says="keeps spot out, and pretrain"),
     invalid("KRP10", b.node_pool({KIND: require(CAPACITY, "Exists")}), gang(600), says="keeps spot out, and pretrain", edge=True),
@@ -387,6 +519,23 @@ CLASSES = (
     invalid("KRP06", node_class({TERMS: [{"id": "ami-1"}]}), says="amiFamily is unset"),
     invalid("KRP06", node_class({TERMS: [{"id": "ami-1", "name": "x"}], "spec/amiFamily": "AL2023"}), says="id beside name"),
     invalid("KRP06", node_class({TERMS: [{"owner": "self"}], "spec/amiFamily": "AL2023"}), says="an id, alias, name, tags"),
+    # Karpenter takes these and passes over a part of them.
+    invalid(
+        "KRP06", node_class({TERMS: [{"alias": "al2023@v20261120", "ssmParameter": "/x"}]}), says="unset beside alias: Karpenter ignores"
+    ),
+    invalid(
+        "KRP06", node_class({TERMS: [{"id": "ami-1", "ssmParameter": "/x"}], "spec/amiFamily": "AL2023"}), says="unset beside id: Karpen"
+    ),
+    invalid(
+        "KRP06",
+        node_class({TERMS: [{"name": "x", "ssmParameter": "/x"}], "spec/amiFamily": "AL2023"}),
+        says="amiSelectorTerms[0].name is x; allowed: unset beside ssmParameter",
+        edge=True,
+    ),
+    invalid(
+        "KRP06", node_class({TERMS: [{"id": "ami-1", "owner": "self", "ssmParameter": "/x"}], "spec/amiFamily": "AL2023"}), says="id alone"
+    ),
+    valid("KRP06", node_class({TERMS: [{"ssmParameter": "/x"}, {"id": "ami-1"}], "spec/amiFamily": "AL2023"}), edge=True),
     invalid("KRP06", node_class({"spec/amiFamily": "Bottlerocket"}), says="AL2023, Custom or unset beside alias"),
     valid("KRP07", node_class()),
     valid("KRP07", node_class({"spec/role": b.DELETE, "spec/instanceProfile": "profile"})),
@@ -409,6 +558,20 @@ CLASSES = (
     valid("KRP12", node_class({"spec/userData": "#!/bin/sh\nsysctl -w vm.max_map_count=262144\n"})),
     valid("KRP12", template("#!/bin/sh\ncurl -O https://example.com/aws-efa-installer-1.43.2.tar.gz\n")),
     valid("KRP12", Thing(type=tokens.LAUNCH_TEMPLATE, name="template", properties={})),
+    # What an instance reads of itself floats no installer.
+    valid("KRP12", node_class({"spec/userData": "TOKEN=$(curl -X PUT http://169.254.169.254/latest/api/token)"}), edge=True),
+    valid("KRP12", template("curl http://[fd00:ec2::254]/latest/meta-data/instance-id\n"), edge=True),
+    valid("KRP12", template("curl http://169.254.169.254:80/latest/user-data\n"), edge=True),
+    *(
+        invalid("KRP12", template(f"curl -O http://{host}/latest/tool\n"), says=f"a script with http://{host}/latest/tool", edge=True)
+        for host in ("169.254.169.254.example.com", "169.254.169.254@example.com", "1169.254.169.254", "169.254.169.25", "[fd00:ec2::255]")
+    ),
+    invalid(
+        "KRP12",
+        template("curl http://169.254.169.254/latest/api/token;curl -O http://example.com/latest/tool\n"),
+        says="a script with http://example.com/latest/tool",
+    ),
+    invalid("KRP12", template("curl -s http://169.254.169.254/latest/user-data | bash\n"), says="curl -s http://169"),
     valid("KRP12", node_class({"spec/userData": "curl https://example.com/greatestlatests/tool.sh -o tool.sh"}), edge=True),
     invalid("KRP12", node_class({"spec/userData": "curl -O https://example.com/aws-efa-installer-latest.tar.gz"}), says="installer-latest"),
     invalid("KRP12", template("#!/bin/sh\nwget https://example.com/releases/latest/download/tool\n"), says="pinned releases"),
