@@ -58,9 +58,8 @@ def _block_group(program: Program, template: Resource, group: Resource, wanted: 
 
 def _block_place(program: Program, template: Resource, group: Resource, report: Report) -> None:
     place = group.at("subnetIds")
-    count = len(list(place.elements()))
-    if count != 1:
-        report.refuse(group, place, allowed="one subnet, in the block's zone", found=f"{count} subnets")
+    with report.part():
+        _one_zone(program, group, place, report)
     for block in targets(program, template, "capacityReservationSpecification", CAPACITY_RESERVATION, CAPACITY_BLOCK):
         most, size = group.at("scalingConfig", "maxSize"), block.at("instanceCount").integer()
         if size is not None and (most.integer() or 0) > size:
@@ -70,6 +69,18 @@ def _block_place(program: Program, template: Resource, group: Resource, report: 
             own = subnet.at("availabilityZone")
             if zone.present and own.present and zone.text() != own.text():
                 report.refuse(group, place, allowed=f"a subnet in {zone.text()}, the zone of {block.name}", found=f"in {own.text()}")
+
+
+def _one_zone(program: Program, group: Resource, place: Node, report: Report) -> None:
+    count = len(list(place.elements()))
+    if count == 1:
+        return
+    subnets = targets(program, group, "subnetIds", SUBNET) if count else []
+    zones = {subnet.at("availabilityZone").text() or subnet.at("availabilityZoneId").text() for subnet in subnets}
+    if len(subnets) == count and len(zones) == 1 and "" not in zones:
+        return
+    where = f" in {', '.join(sorted(zones))}" if len(subnets) == count and len(zones) > 1 and "" not in zones else ""
+    report.refuse(group, place, allowed="one subnet, or several in one zone, the block's", found=f"{count} subnets{where}")
 
 
 def _reservations(program: Program, report: Report) -> None:

@@ -557,6 +557,14 @@ def buyers(subnets: int = 1, sources: dict[str, list[str]] | None = None, **chan
     return node_group(subnets, sources, **{"capacityType": "CAPACITY_BLOCK", "scalingConfig": {"maxSize": 4}, **changes})
 
 
+IN_BOTH = {"subnetIds": ["one", "two"]}
+
+
+def both(one: str, two: str) -> tuple[Thing, Thing]:
+    """Two subnets and their zones."""
+    return subnet("one", availabilityZone=one), subnet("two", availabilityZone=two)
+
+
 KIND = f"{REQUIREMENTS}/2"
 KINDS = f"{KIND}/values"
 OF_KEPT = {"capacityReservationSpecification": ["kept"]}
@@ -630,7 +638,31 @@ CAPACITY = (
     invalid("CR01", block(capacityReservationSpecification=None), buyers(), says="the id of the block's reservation"),
     invalid("CR01", block(instanceType=None), buyers(), says="instanceType is unset"),
     invalid("CR01", block(), buyers(instanceTypes=["p5.48xlarge"]), says="the launch template names the type"),
-    invalid("CR01", block(), buyers(2), says="one subnet, in the block's zone", edge=True),
+    invalid("CR01", block(), buyers(2), says="subnetIds is 2 subnets; allowed: one subnet, or several in one zone", edge=True),
+    invalid("CR01", block(), buyers(0), says="subnetIds is 0 subnets", edge=True),
+    valid("CR01", block(), buyers(2, IN_BOTH), *both("us-east-1a", "us-east-1a"), edge=True),
+    invalid(
+        "CR01", block(), buyers(2, IN_BOTH), *both("us-east-1a", "us-east-1b"), says="is 2 subnets in us-east-1a, us-east-1b", edge=True
+    ),
+    invalid("CR01", block(), buyers(3, IN_BOTH), *both("us-east-1a", "us-east-1a"), says="is 3 subnets; allowed", edge=True),
+    invalid("CR01", block(), buyers(2, IN_BOTH), *both("us-east-1a", ""), says="is 2 subnets; allowed"),
+    valid("CR01", block(), buyers(2, IN_BOTH), *(subnet(name, availabilityZoneId="use1-az1") for name in ("one", "two"))),
+    invalid(
+        "CR01",
+        block(OF_KEPT),
+        reservation(availabilityZone="us-east-1a"),
+        buyers(2, IN_BOTH),
+        *both("us-east-1b", "us-east-1b"),
+        says="a subnet in us-east-1a, the zone of kept",
+    ),
+    invalid(
+        "CR01",
+        block(OF_KEPT),
+        reservation(),
+        buyers(2, IN_BOTH, scalingConfig={"maxSize": 5}),
+        *both("us-east-1a", UNKNOWN),
+        says="at most 4",
+    ),
     invalid("CR01", block(OF_KEPT), reservation(), buyers(scalingConfig={"maxSize": 5}), says="at most 4", edge=True),
     invalid(
         "CR01",
