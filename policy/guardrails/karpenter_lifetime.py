@@ -133,7 +133,7 @@ def _interruptions(program: Program, report: Report) -> None:
     for chart in charts(program, "karpenter"):
         with report.part():
             place = chart.value("settings", "interruptionQueue")
-            if not place.present or place.raw == "":
+            if not place.text():
                 allowed = f"the name of a queue: {users[0]} uses spot or reserved capacity, and Karpenter hears of its end there"
                 report.refuse(chart.resource, place, allowed=allowed)
 
