@@ -14,6 +14,7 @@ from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.template import pod_templates
 from guardrails.tokens import CAPACITY_BLOCK, CAPACITY_RESERVATION, JOB, LAUNCH_TEMPLATE, MPI_JOB, NODE_CLASS, NODE_GROUP, NODE_POOL, SUBNET
+from guardrails.zones import group_words, group_zones
 
 _BLOCK = "capacity-block"
 _GROUP_BLOCK = "CAPACITY_BLOCK"
@@ -72,15 +73,9 @@ def _block_place(program: Program, template: Resource, group: Resource, report: 
 
 
 def _one_zone(program: Program, group: Resource, place: Node, report: Report) -> None:
-    count = len(list(place.elements()))
-    if count == 1:
-        return
-    subnets = targets(program, group, "subnetIds", SUBNET) if count else []
-    zones = {subnet.at("availabilityZone").text() or subnet.at("availabilityZoneId").text() for subnet in subnets}
-    if len(subnets) == count and len(zones) == 1 and "" not in zones:
-        return
-    where = f" in {', '.join(sorted(zones))}" if len(subnets) == count and len(zones) > 1 and "" not in zones else ""
-    report.refuse(group, place, allowed="one subnet, or several in one zone, the block's", found=f"{count} subnets{where}")
+    zones = group_zones(program, group)
+    if len(list(place.elements())) != 1 and zones.most != 1:
+        report.refuse(group, place, allowed="one subnet, or several in one zone, the block's", found=group_words(group, zones))
 
 
 def _reservations(program: Program, report: Report) -> None:
