@@ -25,6 +25,8 @@ _KEEP = (
     "--checkpoint.keep-latest-k",
     "--checkpoint.keep",
 )
+# torchtitan and Hugging Face's Trainer keep all where none are counted.
+_NOUGHT_IS_ALL = frozenset({"--save-total-limit", "--keep-latest-k", "--checkpoint.keep-latest-k"})
 _LEAST_KEPT = 2
 _WITHOUT_STATE = {
     "--save-only-model": "optimizer, schedule and generators",
@@ -112,12 +114,11 @@ def _kept(program: Program, report: Report) -> None:
 def _retention(job: Resource, container: Node, report: Report) -> None:
     words = command.words(container)
     call, place = command.Invocation("", words), command.place(container)
-    kept = call.number(*_KEEP)
-    if kept is None:
-        kept = next((int(word[16:]) for word in words if re.fullmatch(r"checkpoint\.keep=[0-9]{1,6}", word)), None)
-    if kept is not None and kept < _LEAST_KEPT:
+    kept = [number for name in _KEEP if (number := call.number(name)) is not None and not (number == 0 and name in _NOUGHT_IS_ALL)]
+    kept += [int(word[16:]) for word in words if re.fullmatch(r"checkpoint\.keep=[0-9]{1,6}", word)][-1:]
+    if kept and min(kept) < _LEAST_KEPT:
         allowed = f"at least {_LEAST_KEPT}: the older one goes only when the newer one was read back"
-        report.refuse(job, place, allowed=allowed, found=f"{kept} checkpoint kept")
+        report.refuse(job, place, allowed=allowed, found=f"{min(kept)} checkpoint kept")
     for option, missing in _WITHOUT_STATE.items():
         value = call.option(option)
         if value is not None and value.lower() not in ("false", "0", "no"):

@@ -75,6 +75,13 @@ CASES = (
     valid("CKP02", gang("--save_total_limit 2"), edge=True),
     invalid("CKP02", gang("--save_total_limit 1"), says="1 checkpoint kept; allowed: at least 2", edge=True),
     invalid("CKP02", gang("checkpoint.keep=1"), says="1 checkpoint kept"),
+    # None counted is all kept, where the program says so.
+    valid("CKP02", gang("--checkpoint.keep-latest-k 0"), edge=True),
+    valid("CKP02", gang("--save_total_limit=0 --keep 2")),
+    invalid("CKP02", gang("--checkpoint.keep_latest_k 1"), says="1 checkpoint kept", edge=True),
+    invalid("CKP02", gang("--keep 0"), says="0 checkpoint kept"),
+    invalid("CKP02", gang("--save-total-limit 0 --keep 1"), says="1 checkpoint kept"),
+    invalid("CKP02", gang("checkpoint.keep=5 checkpoint.keep=1 --keep-last 3"), says="1 checkpoint kept"),
     invalid("CKP02", gang("--no-save-optim"), says="a resume needs the optimizer"),
     invalid("CKP02", gang("--save_only_model true"), says="is --save-only-model"),
     invalid("CKP02", gang("--no-save-rng"), says="the random generators"),
