@@ -1,8 +1,11 @@
 """EKS add-ons: pinned, with credentials of their own."""
 
+from guardrails.auto_mode import has_other_nodes, is_auto
 from guardrails.chart import version
 from guardrails.efa import interfaces
 from guardrails.facts import load
+from guardrails.links import decided
+from guardrails.node import Undecided
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.tokens import (
@@ -10,10 +13,15 @@ from guardrails.tokens import (
     CLUSTER,
     LAUNCH_TEMPLATE,
     NODE_CLASS,
+    NODE_GROUP,
+    NODE_POOL,
     POD_IDENTITY,
+    SCALING_GROUP,
 )
 
 _AGENT = "eks-pod-identity-agent"
+_NAMESPACE = "kube-system"
+"""Where EKS puts its drivers."""
 
 
 def _addons(program: Program, report: Report) -> None:
@@ -29,9 +37,10 @@ def _addons(program: Program, report: Report) -> None:
 
 
 def _addon(addon: Resource, report: Report) -> None:
-    release = addon.at("addonVersion")
-    if not release.present:
-        report.refuse(addon, release, allowed="a pinned version", found="unset (whatever is the default that day)")
+    with report.part():
+        release = addon.at("addonVersion")
+        if not release.text().strip():
+            report.refuse(addon, release, allowed="a pinned version", found="unset (whatever is the default that day)")
     update = addon.at("resolveConflictsOnUpdate")
     if update.text() == "OVERWRITE":
         report.refuse(addon, update, allowed="PRESERVE or NONE: OVERWRITE undoes changes made in the cluster")
@@ -52,9 +61,17 @@ def _driver_role(program: Program, addon: Resource, report: Report) -> None:
     account = load("eks")["driverAccounts"].get(addon.at("addonName").text())
     if account is None or addon.at("serviceAccountRoleArn").present or list(addon.at("podIdentityAssociations").elements()):
         return
-    if not any(each.at("serviceAccount").text() == account for each in program.of(POD_IDENTITY)):
-        place = addon.at("podIdentityAssociations")
-        report.refuse(addon, place, allowed=f"a role of its own (a Pod Identity association of {account}): the node's role is not for pods")
+    namespace = addon.at("namespaceConfig", "namespace").text() or _NAMESPACE
+    if not decided([_is_of(each, namespace, account) for each in program.of(POD_IDENTITY)]):
+        place, owner = addon.at("podIdentityAssociations"), f"{account} in {namespace}"
+        report.refuse(addon, place, allowed=f"a role of its own (a Pod Identity association of {owner}): the node's role is not for pods")
+
+
+def _is_of(identity: Resource, namespace: str, account: str) -> bool | Undecided:
+    try:
+        return identity.at("serviceAccount").text() == account and identity.at("namespace").text() == namespace
+    except Undecided as error:
+        return error
 
 
 def _agent(program: Program, report: Report) -> None:
@@ -63,7 +80,12 @@ def _agent(program: Program, report: Report) -> None:
         return
     if not any(addon.at("addonName").text() == _AGENT for addon in program.of(ADDON)):
         place = users[0].at("serviceAccount") if users[0].type == POD_IDENTITY else users[0].at("podIdentityAssociations")
-        report.refuse(users[0], place, allowed=f"only beside add-on {_AGENT}, which hands the credentials out", found="without the agent")
+        allowed = f"only beside add-on {_AGENT}, which hands the credentials out"
+        if not is_auto(program):
+            report.refuse(users[0], place, allowed=allowed, found="without the agent")
+        elif has_other_nodes(program):
+            # Nodes of EKS Auto Mode have it built in; which nodes the pods will be on, nobody says.
+            report.advise(users[0], place, allowed=f"{allowed} on nodes that EKS Auto Mode does not make", found="without the agent")
 
 
 RULES = (
@@ -71,11 +93,11 @@ RULES = (
         id="EKS06",
         name="addon-require-pinned-and-credentialed",
         title="Add-ons are pinned, keep what was changed, and have credentials of their own",
-        types=frozenset({ADDON, POD_IDENTITY, CLUSTER, NODE_CLASS, LAUNCH_TEMPLATE}),
+        types=frozenset({ADDON, POD_IDENTITY, CLUSTER, NODE_CLASS, NODE_GROUP, NODE_POOL, SCALING_GROUP, LAUNCH_TEMPLATE}),
         check=_addons,
         why="an add-on changes on a day nobody chose; without agent or role its pods get no credentials, and volumes never attach.",
         fix="set addonVersion, PRESERVE, a Pod Identity association for each driver, and the eks-pod-identity-agent add-on.",
-        source="botocore 1.44.8 eks model, CreateAddon; EKS guide: EFA (VPC CNI 1.18.5)",
+        source="botocore 1.44.8 eks model, CreateAddon; EKS guide: EFA (VPC CNI 1.18.5), Auto Mode, Mountpoint for S3 driver",
         valid=(Example(ADDON, {"addonName": "vpc-cni", "addonVersion": "v1.22.4-eksbuild.3"}, name="cni"),),
         invalid=(Example(ADDON, {"addonName": "vpc-cni"}, name="cni"),),
     ),

@@ -13,6 +13,8 @@ from guardrails.tokens import RELEASE
 from guardrails.view import documents
 
 CHART_TYPES = frozenset({RELEASE, "kubernetes:helm.sh/v3:Chart", "kubernetes:helm.sh/v4:Chart"})
+ARCHIVE = re.compile(r"-v?[0-9][^/]*\.tgz$")
+"""How the address of an archive ends that has its version in its name."""
 _RELEASE = re.compile(r"v?(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?(?:[-+].*)?")
 
 
@@ -64,7 +66,7 @@ def chart_name(resource: Resource) -> str:
 
 def last_part(chart: Node) -> str:
     """Last part of a chart's name or address, without an archive's version."""
-    return re.sub(r"-v?[0-9][^/]*\.tgz$", "", chart.text().rstrip("/").rpartition("/")[2])
+    return ARCHIVE.sub("", chart.text().rstrip("/").rpartition("/")[2])
 
 
 def charts(program: Program, *names: str) -> Iterator[Chart]:

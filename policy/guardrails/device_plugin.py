@@ -3,16 +3,18 @@
 import re
 from collections.abc import Iterator
 
-from guardrails.chart import CHART_TYPES, Chart, charts
+from guardrails.auto_mode import has_other_nodes, is_auto, is_auto_pool, wants_auto
+from guardrails.chart import ARCHIVE, CHART_TYPES, Chart, charts, version
 from guardrails.efa import pool_example
-from guardrails.facts import efa_interfaces
-from guardrails.launch import class_of
-from guardrails.placing import all_templates, pools_of, taints, tolerates
+from guardrails.facts import InstanceType, efa_interfaces, instance_types
+from guardrails.launch import class_of, types_of
+from guardrails.node import Node
+from guardrails.placing import all_templates, chooses_nodes, pools_of, taints, tolerates, wanted_labels
 from guardrails.pool import INSTANCE_TYPE, accelerated_types, allowed_values
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.template import EFA, GPU, POD_TYPES, PodTemplate, pod_templates
-from guardrails.tokens import CLUSTER, DAEMON_SET, NODE_GROUP, NODE_POOL
+from guardrails.tokens import CLUSTER, DAEMON_SET, LAUNCH_TEMPLATE, NODE_CLASS, NODE_GROUP, NODE_POOL, SCALING_GROUP
 
 _NEURON = "aws.amazon.com/neuron"
 
@@ -24,6 +26,8 @@ _PLUGINS = {
 }
 
 
+_DOTS = 2
+"""Helm takes a version of fewer numbers for a range."""
 _MOVING = re.compile(r"(^|:)(latest|main|master|stable)$")
 
 
@@ -39,7 +43,8 @@ def _plugins(program: Program, report: Report) -> None:
     for device in _PLUGINS:
         for plugin, template in _daemons(program, device):
             with report.part():
-                _reaches(program, plugin, template, device, report)
+                _reaches(plugin, template, device, report)
+        _tolerated(program, device, report)
         for chart in _plugin_charts(program, device):
             with report.part():
                 _pinned(chart, report)
@@ -54,7 +59,8 @@ def _served(program: Program, resource: Resource, template: PodTemplate, device:
         return
     if any(True for _ in _daemons(program, device)) or any(True for _ in _plugin_charts(program, device)):
         return
-    if device == GPU and pools and all(_brings_plugin(program, pool) for pool in pools):
+    hosts = pools or _hosts(program, template, device)
+    if _is_on_auto_mode(program, template) or (hosts and all(_brings_plugin(program, host, device) for host in hosts)):
         return
     allowed = f"a device plug-in of {device} in the program (a DaemonSet or a pinned chart)"
     # Pools and jobs without their cluster: the plug-in may be where the cluster is.
@@ -62,11 +68,49 @@ def _served(program: Program, resource: Resource, template: PodTemplate, device:
     tell(resource, template.spec.at("containers"), allowed=allowed, found=f"asking for {device}, which nothing offers")
 
 
-def _brings_plugin(program: Program, pool: Resource) -> bool:
-    """Whether the pool's image has the NVIDIA plug-in built in."""
-    node_class = class_of(program, pool)
-    terms = node_class.at("spec", "amiSelectorTerms").elements() if node_class is not None else ()
-    return any(term.at("alias").text().startswith("bottlerocket@") for term in terms)
+def _is_on_auto_mode(program: Program, template: PodTemplate) -> bool:
+    """Whether the pod goes to nodes of EKS Auto Mode, which have the plug-ins built in."""
+    if wants_auto(template):
+        return is_auto(program) or not program.has({CLUSTER})
+    return is_auto(program) and not has_other_nodes(program)
+
+
+def _hosts(program: Program, template: PodTemplate, device: str) -> list[Resource]:
+    """Where a pod may go that names no pool's nodes: node groups, and pools where it names no nodes at all."""
+    groups = [group for group in program.of(NODE_GROUP) if _may_take(program, group, template, device)]
+    if chooses_nodes(template):
+        return groups
+    return [*groups, *(pool for pool in program.of(NODE_POOL) if device in _offered(pool))]
+
+
+def _may_take(program: Program, group: Resource, template: PodTemplate, device: str) -> bool:
+    """Whether nodes of a managed node group have the device and the labels that the pod wants, as far as the group says."""
+    types = types_of(program, group)
+    if types and not any(device in _devices(instance_types()[name]) for name in types if name in instance_types()):
+        return False
+    for key, values in wanted_labels(template).items():
+        label = group.at("labels", key)
+        had = [label.text()] if label.present else types if key == INSTANCE_TYPE else []
+        given_by_others = key.partition("/")[0].endswith(("kubernetes.io", "eks.amazonaws.com"))
+        if not set(had) & set(values) and (had or not given_by_others):
+            return False
+    return True
+
+
+def _brings_plugin(program: Program, host: Resource, device: str) -> bool:
+    """Whether nodes of a pool or node group have the plug-in built in: Bottlerocket has NVIDIA's, EKS Auto Mode has all."""
+    if host.type == NODE_GROUP:
+        image = host.at("amiType").text()
+        return device == GPU and image.startswith("BOTTLEROCKET_") and "_NVIDIA" in image
+    if is_auto_pool(host):
+        return True
+    node_class = class_of(program, host) if device == GPU else None
+    if node_class is None:
+        return False
+    terms = node_class.at("spec", "amiSelectorTerms").elements()
+    return node_class.at("spec", "amiFamily").text() == "Bottlerocket" or any(
+        term.at("alias").text().startswith("bottlerocket@") for term in terms
+    )
 
 
 def _offers_efa(pool: Resource) -> bool:
@@ -88,7 +132,7 @@ def _plugin_charts(program: Program, device: str) -> Iterator[Chart]:
             yield chart
 
 
-def _reaches(program: Program, plugin: Resource, template: PodTemplate, device: str, report: Report) -> None:
+def _reaches(plugin: Resource, template: PodTemplate, device: str, report: Report) -> None:
     for container in template.containers():
         image = container.at("image")
         if _PLUGINS[device].search(image.text()) and (_MOVING.search(image.text()) or ":" not in image.text().rpartition("/")[2]):
@@ -98,27 +142,50 @@ def _reaches(program: Program, plugin: Resource, template: PodTemplate, device: 
         if not any(path.startswith("/dev/infiniband") for path in mounted):
             place = template.spec.at("containers")
             report.refuse(plugin, place, allowed="/dev/infiniband of the node, or it finds no device", found="without it")
+
+
+def _tolerated(program: Program, device: str, report: Report) -> None:
+    """One plug-in for each pool is enough, whichever has it."""
     for pool in program.of(NODE_POOL):
-        if device in _offered(pool):
-            missing = [taint for taint in taints(pool) if not tolerates(template, taint)]
-            for taint in missing[:1]:
-                allowed = f"a toleration of {taint.at('key').text()}, the taint of {pool.name}, whose devices nobody offers else"
-                report.refuse(plugin, template.spec.at("tolerations"), allowed=allowed, found="without one")
+        with report.part():
+            plugins = [(plugin, template, _kept_out(template, pool)) for plugin, template in _daemons(program, device)]
+            if device not in _offered(pool) or not plugins or not all(missing for _, _, missing in plugins):
+                continue
+            if any(_may_run(chart, pool) for chart in _plugin_charts(program, device)) or _brings_plugin(program, pool, device):
+                continue
+            plugin, template, missing = plugins[0]
+            allowed = f"a toleration of {missing[0].at('key').text()}, the taint of {pool.name}, whose devices nobody offers else"
+            report.refuse(plugin, template.spec.at("tolerations"), allowed=allowed, found="without one")
+
+
+def _kept_out(template: PodTemplate, pool: Resource) -> list[Node]:
+    """The taints of the pool that keep the pod away."""
+    return [taint for taint in taints(pool) if not tolerates(template, taint)]
+
+
+def _may_run(chart: Chart, pool: Resource) -> bool:
+    """Whether a chart's plug-in may run on the pool: by the tolerations it is given, else by those it comes with, which are not seen."""
+    given = chart.value("tolerations")
+    spec = Node({"tolerations": given.raw}, given.path, given.owner)
+    return not given.present or not _kept_out(PodTemplate(spec, 1, spec), pool)
 
 
 def _offered(pool: Resource) -> set[str]:
     """The devices that nodes of the pool have, as far as its types say."""
-    found: set[str] = set()
-    for instance in accelerated_types(pool):
-        found.add(instance.counted_as[0])
-        found |= {EFA} if instance.efa else set()
-    return found
+    return {device for instance in accelerated_types(pool) for device in _devices(instance)}
+
+
+def _devices(instance: InstanceType) -> set[str]:
+    own = {instance.counted_as[0]}
+    return own | {EFA} if instance.efa else own
 
 
 def _pinned(chart: Chart, report: Report) -> None:
-    release = chart.version
-    if not re.search(r"[0-9]", release.text()):
-        report.refuse(chart.resource, release, allowed="a pinned version of the chart")
+    address, release = chart.resource.at("chart").text(), chart.version
+    if address.startswith((".", "/")) or ARCHIVE.search(address):
+        return  # A folder beside the program, or an archive with its version in its name.
+    if version(release.text()) is None or release.text().count(".") < _DOTS:
+        report.refuse(chart.resource, release, allowed="a pinned version of the chart, such as 0.20.0")
 
 
 def _plugin(*paths: str) -> Example:
@@ -136,10 +203,10 @@ RULES = (
         name="device-plugin-require-pinned-match",
         title="A device that pods ask for is offered by a pinned plug-in that runs on the pool",
         check=_plugins,
-        types=POD_TYPES | CHART_TYPES | {NODE_POOL, NODE_GROUP, CLUSTER},
+        types=POD_TYPES | CHART_TYPES | {NODE_POOL, NODE_CLASS, NODE_GROUP, SCALING_GROUP, LAUNCH_TEMPLATE, CLUSTER},
         why="pods stay Pending for ever, and no error names the cause; without /dev/infiniband the plug-in offers nothing.",
         fix="install the plug-in at a pinned release, with tolerations of the pool's taints, and ask only for devices the pool has.",
-        source="eks-charts aws-efa-k8s-device-plugin 0.5.30; EKS guide: device plug-ins",
+        source="eks-charts aws-efa-k8s-device-plugin 0.5.30; EKS guide: device plug-ins, Auto Mode",
         valid=(pool_example("us-east-1a"), _plugin("/dev/infiniband")),
         invalid=(pool_example("us-east-1a"), _plugin("/var/lib/kubelet/device-plugins")),
     ),

@@ -9,25 +9,28 @@ from guardrails import addon, clock, node_group
 from guardrails.chart import version
 from guardrails.facts import load
 from guardrails.firewall import anywhere
-from guardrails.links import demand, targets
+from guardrails.links import decided, demand, targets
 from guardrails.lustre import flag
-from guardrails.node import Node
+from guardrails.node import Node, Undecided
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.tokens import (
     ACCESS_ENTRY,
     ACCESS_POLICY,
     CLUSTER,
+    IAM_ROLE,
     NODE_CLASS,
+    NODE_GROUP,
     SUBNET,
     VPC,
 )
 
 _CLUSTER = frozenset({CLUSTER})
 _NAME = re.compile(r"[0-9A-Za-z][A-Za-z0-9_-]{0,99}")
+_RELEASE = re.compile(r"[1-9]\.(0|[1-9][0-9]{0,2})")
 _PRIVATE = tuple(ipaddress.ip_network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 _PRODUCTION = re.compile(r"(?<![a-z])prod(uction)?(?![a-z])", re.IGNORECASE)
-_NODE_ENTRIES = frozenset({"EC2_LINUX", "EC2_WINDOWS"})
+_NODE_ENTRIES = frozenset({"EC2_LINUX", "EC2_WINDOWS", "HYBRID_LINUX", "HYPERPOD_LINUX"})
 _JOINING = frozenset({"EC2_LINUX", "EC2_WINDOWS", "EC2"})
 
 
@@ -54,6 +57,10 @@ def _entries(program: Program, report: Report) -> None:
                 report.refuse(entry, kind, allowed=", ".join(known))
             if kind.text() in _NODE_ENTRIES:
                 _node_entry(program, entry, report)
+                continue
+            for group in entry.at("kubernetesGroups").elements():
+                if group.text().startswith("system:"):
+                    report.refuse(entry, group, allowed="no group of Kubernetes itself (system:); an access policy gives such rights")
     for policy in program.of(ACCESS_POLICY):
         with report.part():
             scope = policy.at("accessScope")
@@ -85,9 +92,29 @@ def _nodes_join(program: Program, report: Report) -> None:
     if not clusters or any(entry.at("type").text() in _JOINING for entry in program.of(ACCESS_ENTRY)):
         return
     for node_class in program.of(NODE_CLASS):
+        if _joins_as_group(program, node_class):
+            continue
         place = node_class.at("spec", "role") if node_class.at("spec", "role").present else node_class.at("spec", "instanceProfile")
         allowed = f"a role with an access entry of type EC2_LINUX: {clusters[0].name} lets nobody in by aws-auth"
         report.refuse(node_class, place, allowed=allowed, found="a role without an entry")
+
+
+def _joins_as_group(program: Program, node_class: Resource) -> bool:
+    """Whether nodes of the class have, or may have, the role of a managed node group, for which EKS makes the entry itself."""
+    groups = list(program.of(NODE_GROUP))
+    if not groups or not node_class.at("spec", "role").present:
+        return bool(groups)  # The role of an instance profile is not seen here.
+    return decided([_same_role(program, node_class, group) for group in groups])
+
+
+def _same_role(program: Program, node_class: Resource, group: Resource) -> bool | Undecided:
+    roles = {role.urn for role in program.of(IAM_ROLE)}
+    if roles & {*node_class.sources.get("spec", ())} & {*group.sources.get("nodeRoleArn", ())}:
+        return True
+    try:
+        return group.at("nodeRoleArn").text().rpartition("/")[2] == node_class.at("spec", "role").text().rpartition("/")[2]
+    except Undecided as error:
+        return error
 
 
 def _endpoint(resource: Resource, report: Report) -> None:
@@ -125,10 +152,11 @@ def _release(resource: Resource, report: Report) -> None:
 
 
 def _supported(resource: Resource, place: Node, until: dict[str, str], report: Report) -> None:
-    given, oldest = version(place.text()), min(version(name) or () for name in until)
+    named = _RELEASE.fullmatch(place.text())
+    given, oldest = version(place.text()) if named else None, min(version(name) or () for name in until)
     end = until.get(place.text())
     if given is None:
-        report.refuse(resource, place, allowed="a version such as 1.36")
+        report.refuse(resource, place, allowed="major and minor alone, such as 1.36")
     elif given < oldest or (end and clock.now().date() >= datetime.date.fromisoformat(end)):
         left = [name for name, day in until.items() if datetime.date.fromisoformat(day) > clock.now().date()]
         ended = f", whose standard support ended {end}" if end else ""
@@ -207,14 +235,24 @@ def _service_range(program: Program, cluster: Resource, report: Report) -> None:
         return
     if not 12 <= block.prefixlen <= 24 or not any(block.subnet_of(each) for each in _PRIVATE if isinstance(each, ipaddress.IPv4Network)):
         report.refuse(cluster, place, allowed="a private block between /12 and /24, such as 172.20.0.0/16")
-    for vpc in program.of(VPC):
+    own_vpcs = _vpcs(program, cluster)
+    for vpc in own_vpcs or program.of(VPC):
         own = vpc.at("cidrBlock")
         try:
             overlaps = block.overlaps(ipaddress.IPv4Network(own.text(), strict=False))
         except ValueError:
             continue
         if overlaps:
-            report.refuse(cluster, place, allowed=f"a block outside {own.text()}, the range of {vpc.name}")
+            # Where the cluster's subnets are is not seen here: it may be another VPC's range.
+            tell = report.refuse if own_vpcs else report.advise
+            tell(cluster, place, allowed=f"a block outside {own.text()}, the range of {vpc.name}")
+
+
+def _vpcs(program: Program, cluster: Resource) -> list[Resource]:
+    """The VPCs of the cluster's subnets, as far as they are of this program."""
+    subnets = targets(program, cluster, "vpcConfig", SUBNET, place=cluster.at("vpcConfig", "subnetIds"))
+    found = {vpc.urn: vpc for subnet in subnets for vpc in targets(program, subnet, "vpcId", VPC)}
+    return list(found.values())
 
 
 def _example(**changes: Any) -> tuple[Example, ...]:
@@ -250,12 +288,12 @@ RULES = (
     StackRule(
         id="EKS02",
         name="access-entry-require-node-role",
-        title="Node roles have an access entry of their type, without groups and policies",
-        types=frozenset({ACCESS_ENTRY, ACCESS_POLICY, CLUSTER, NODE_CLASS}),
+        title="Node roles have an access entry of their type, without groups and policies; no entry has groups of Kubernetes itself",
+        types=frozenset({ACCESS_ENTRY, ACCESS_POLICY, CLUSTER, NODE_CLASS, NODE_GROUP, IAM_ROLE}),
         check=_entries,
         why="without one nodes never join; with groups or policies EKS refuses the entry; a namespace scope without any opens nothing.",
         fix="make an entry of type EC2_LINUX for the role of Karpenter's nodes, and name the namespaces.",
-        source="botocore 1.44.8 eks model, CreateAccessEntry",
+        source="botocore 1.44.8 eks model, CreateAccessEntry; CDK AccessEntryType; what EKS says of groups that begin with system:",
         valid=_entry(type="EC2_LINUX"),
         invalid=_entry(type="EC2_LINUX", kubernetesGroups=["admins"]),
     ),

@@ -15,6 +15,11 @@ from guardrails.tokens import (
 _NEURON = ("trainium", "inferentia")
 
 
+_FOR_NEURON = ("_NEURON", "AL2_x86_64_GPU", "BOTTLEROCKET_x86_64", "BOTTLEROCKET_x86_64_FIPS")
+_FOR_GPU = ("_NVIDIA_FIPS", "_NVIDIA", "_GPU")
+"""How images end that have the drivers; the plain Bottlerocket has those of Neuron, and AL2's one image has both."""
+
+
 _DEFAULT_AMI = "AL2023_x86_64_STANDARD"
 
 
@@ -58,15 +63,19 @@ def _says_types(group: Resource, template: Resource | None) -> bool:
 def _image(program: Program, group: Resource, template: Resource | None, report: Report) -> None:
     if _own_image(group, template):
         return
-    place = group.at("amiType")
+    place, known = group.at("amiType"), load("eks")["amiTypes"]
     image = place.text() or _DEFAULT_AMI
+    if image not in known:
+        meant = next((name for name in known if name.lower() == image.lower()), None)
+        report.refuse(group, place, allowed=meant or f"one of {', '.join(known)}")
+        return
     names = [each.text() for each in group.at("instanceTypes").elements()]
     names += [template.at("instanceType").text()] if template is not None and template.at("instanceType").present else []
     arm = load("fleet")["arm"]
     shown = place.raw if place.present else f"unset (EKS takes {_DEFAULT_AMI})"
     for name in names:
         wanted = _drivers(name)
-        if wanted and not image.endswith(wanted) and not any(f"{ending}_FIPS" in image for ending in wanted):
+        if wanted and not image.endswith(wanted):
             report.refuse(
                 group, place, allowed=f"an image that ends in {' or '.join(wanted)}, because {name} has accelerators", found=shown
             )
@@ -88,7 +97,7 @@ def _drivers(name: str) -> tuple[str, ...]:
     instance = instance_types().get(name)
     if instance is None:
         return ()
-    return ("_NEURON",) if instance.accelerator.lower().startswith(_NEURON) else ("_NVIDIA", "_GPU")
+    return _FOR_NEURON if instance.accelerator.lower().startswith(_NEURON) else _FOR_GPU
 
 
 def _old_linux(program: Program, group: Resource, place: Node, report: Report) -> None:
@@ -113,8 +122,8 @@ RULES = (
         types=frozenset({NODE_GROUP, LAUNCH_TEMPLATE, CLUSTER}),
         check=_node_groups,
         why="the group ends in CREATE_FAILED, or nodes without drivers join and offer no devices.",
-        fix="choose an amiType that ends in _NVIDIA or _NEURON for accelerators, and set type and disk in one place.",
-        source="botocore 1.44.8 eks model, CreateNodegroup",
+        fix="choose an amiType that ends in _NVIDIA, or _NEURON, for accelerators, and set type and disk in one place.",
+        source="botocore 1.44.8 eks model, CreateNodegroup and AMITypes; Karpenter 1.14.0 pkg/providers/amifamily: variants of images",
         valid=_group("AL2023_x86_64_NVIDIA"),
         invalid=_group("AL2023_x86_64_STANDARD"),
     ),

@@ -1,5 +1,6 @@
 """EKS clusters, entries, add-ons and node groups."""
 
+from dataclasses import replace
 from typing import Any
 
 from guardrails import tokens
@@ -44,12 +45,13 @@ def addon(name: str, version: Any = "v1.22.4-eksbuild.3", **properties: Any) -> 
     return Thing(type=tokens.ADDON, name=name, properties={"addonName": name, **pinned, **properties})
 
 
-def identity(account: str) -> Thing:
-    return Thing(type=tokens.POD_IDENTITY, name=account, properties={"namespace": "kube-system", "serviceAccount": account})
+def identity(account: str, namespace: str = "kube-system") -> Thing:
+    return Thing(type=tokens.POD_IDENTITY, name=account, properties={"namespace": namespace, "serviceAccount": account})
 
 
-def subnet(zone: str, name: str) -> Thing:
-    return Thing(type=tokens.SUBNET, name=name, properties={"availabilityZone": zone})
+def subnet(zone: str, name: str, network: str | None = None) -> Thing:
+    where = {"availabilityZone": zone, **({"vpcId": UNKNOWN} if network else {})}
+    return Thing(type=tokens.SUBNET, name=name, properties=where, sources={"vpcId": [network]} if network else {})
 
 
 def vpc(block: str | None, name: str = "vpc") -> Thing:
@@ -93,6 +95,20 @@ MADE_ENTRY = Thing(
 ASSOCIATED = {"podIdentityAssociations": [{"serviceAccount": "ebs-csi-controller-sa", "roleArn": "arn:aws:iam::123456789012:role/ebs"}]}
 AGENT = addon("eks-pod-identity-agent", "v1.3.10-eksbuild.3")
 ZONED = {"vpcConfig": ["private-a", "private-b"]}
+AUTO = {"computeConfig/enabled": True, "computeConfig/nodePools": ["general-purpose"]}
+# The subnets of the cluster are in `main`; `other` is there too.
+NETWORK = (subnet("us-east-1a", "private-a", "main"), subnet("us-east-1b", "private-b", "main"))
+
+
+def with_role(thing: Thing, key: str, value: Any, *sources: str) -> Thing:
+    """A node group or class whose role is `value`, taken from `sources`."""
+    top = key.partition("/")[0]
+    return replace(thing, properties=b.changed(thing.properties, {key: value}), sources={top: list(sources)})
+
+
+def nodes_role(value: Any, *sources: str) -> Thing:
+    return with_role(group("AL2023_x86_64_STANDARD", ["m7i.large"]), "nodeRoleArn", value, *sources)
+
 
 CASES = (
     valid("EKS01", cluster()),
@@ -265,4 +281,68 @@ CASES = (
     ),
     # AWS clears the host bits of a range; the range of the other VPC comes from a pool.
     invalid("EKS07", cluster({SERVICES: "10.0.64.0/20"}), vpc(None, "pooled"), vpc("10.0.5.0/16"), says="the range of vpc"),
+    # EKS makes the entry of a managed node group's role itself.
+    valid("EKS02", cluster(), nodes_role("arn:aws:iam::123456789012:role/node"), EFA_CLASS),
+    valid("EKS02", cluster(), nodes_role("arn:aws:iam::123456789012:role/cluster/node"), EFA_CLASS, edge=True),
+    valid("EKS02", cluster(), MADE_ROLE, nodes_role(UNKNOWN, "role"), with_role(EFA_CLASS, "spec/role", UNKNOWN, "role")),
+    valid(
+        "EKS02",
+        cluster(),
+        nodes_role("arn:aws:iam::123456789012:role/node"),
+        b.node_class({"spec/role": b.DELETE, "spec/instanceProfile": "a"}),
+    ),
+    invalid(
+        "EKS02", cluster(), nodes_role("arn:aws:iam::123456789012:role/system"), EFA_CLASS, says="spec.role is a role without an entry"
+    ),
+    # What EKS takes as groups of an entry.
+    *(
+        invalid("EKS02", entry(kind, kubernetesGroups=["a"]), says=f"allowed: unset, because type is {kind}")
+        for kind in ("HYBRID_LINUX", "HYPERPOD_LINUX")
+    ),
+    invalid("EKS02", entry("HYBRID_LINUX"), policy(), says="no policy for node, which is of type HYBRID_LINUX"),
+    invalid("EKS02", entry("STANDARD", kubernetesGroups=["viewers", "system:masters"]), says="kubernetesGroups[1] is system:masters"),
+    invalid("EKS02", entry(None, kubernetesGroups=["system:nodes"]), says="no group of Kubernetes itself"),
+    valid("EKS02", entry("STANDARD", kubernetesGroups=["systems", "team:system:a"]), edge=True),
+    # EKS takes major and minor, and nothing else.
+    *(
+        invalid("EKS04", cluster({"version": text}), says=f"version is {text}; allowed: major and minor alone", edge=text == "1.36.")
+        for text in ("v1.36", "1.36.1", "1.32.5", "1", "1.036", "1.36.", "1.36-eks")
+    ),
+    # Nodes of EKS Auto Mode have the agent built in.
+    valid("EKS06", cluster(AUTO), identity("trainer")),
+    valid("EKS06", cluster(AUTO), identity("trainer"), group(), AGENT),
+    invalid("EKS06", cluster({**AUTO, "computeConfig/enabled": False}), identity("trainer"), says="without the agent", edge=True),
+    invalid("EKS06", cluster(AUTO), identity("trainer"), group(), says="on nodes that EKS Auto Mode does not make"),
+    invalid("EKS06", cluster(AUTO), identity("trainer"), EFA_CLASS, says="on nodes that EKS Auto Mode does not make"),
+    invalid("EKS06", addon("vpc-cni", None, addonVersion=""), says="unset (whatever is the default that day)", edge=True),
+    valid("EKS06", addon("aws-mountpoint-s3-csi-driver"), identity("s3-csi-driver-sa")),
+    invalid("EKS06", addon("aws-mountpoint-s3-csi-driver"), says="a Pod Identity association of s3-csi-driver-sa in kube-system"),
+    invalid(
+        "EKS06", addon("aws-ebs-csi-driver"), identity("ebs-csi-controller-sa", "default"), says="ebs-csi-controller-sa in kube-system"
+    ),
+    valid("EKS06", addon("aws-ebs-csi-driver", namespaceConfig={"namespace": "csi"}), identity("ebs-csi-controller-sa", "csi"), edge=True),
+    # The VPC of the cluster is that of its subnets.
+    valid(
+        "EKS07",
+        cluster({SERVICES: "172.20.0.0/16", SUBNETS: [UNKNOWN, UNKNOWN]}, ZONED),
+        *(*NETWORK, vpc("10.0.0.0/16", "main"), vpc("172.20.0.0/16", "other")),
+    ),
+    invalid(
+        "EKS07",
+        cluster({SERVICES: "10.0.64.0/20", SUBNETS: [UNKNOWN, UNKNOWN]}, ZONED),
+        *(*NETWORK, vpc("172.20.0.0/16", "other"), vpc("10.0.0.0/16", "main")),
+        says="a block outside 10.0.0.0/16, the range of main",
+    ),
+    # The plain Bottlerocket has the drivers of Neuron, AL2's image with GPU has both.
+    *(
+        valid("EKS08", group(image, ["trn1.32xlarge"]), edge=True)
+        for image in ("BOTTLEROCKET_x86_64", "BOTTLEROCKET_x86_64_FIPS", "AL2_x86_64_GPU")
+    ),
+    invalid("EKS08", group("BOTTLEROCKET_x86_64"), says="because p5.48xlarge has accelerators"),
+    invalid("EKS08", group("BOTTLEROCKET_x86_64_NVIDIA", ["trn1.32xlarge"]), says="because trn1.32xlarge has accelerators"),
+    valid("EKS08", group("AL2023_ARM_64_NVIDIA", ["p6e-gb200.36xlarge"])),
+    invalid("EKS08", group("AL2023_x86_64_NVIDIA", ["p6e-gb200.36xlarge"]), says="an image for the processor of p6e-gb200.36xlarge"),
+    invalid("EKS08", group("al2023_x86_64_nvidia"), says="amiType is al2023_x86_64_nvidia; allowed: AL2023_x86_64_NVIDIA", edge=True),
+    invalid("EKS08", group("AL2023_x86_64_NVIDA", ["m7i.2xlarge"]), says="allowed: one of AL2_x86_64, "),
+    invalid("EKS08", group("BOTTLEROCKET_x86_64_NEURON", ["trn1.32xlarge"]), says="amiType is BOTTLEROCKET_x86_64_NEURON"),
 )

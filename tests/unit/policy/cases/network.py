@@ -323,7 +323,73 @@ NO_NEURON = {"key": "aws.amazon.com/neuron", "effect": "NoSchedule"}
 NEURON_IMAGE = "public.ecr.aws/neuron/neuron-device-plugin:2.24.23.0"
 MAIN = "spec/containers/0"
 
+CPU_GROUP = Thing(type=tokens.NODE_GROUP, name="cpu", properties={"instanceTypes": ["m7i.large"], "amiType": "AL2023_x86_64_STANDARD"})
+AUTO_CLUSTER = Thing(type=tokens.CLUSTER, name="auto", properties={"computeConfig": {"enabled": True}})
+AUTO_POOL = b.node_pool({"spec/template/spec/nodeClassRef": {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "default"}})
+AUTO_LABEL = {"eks.amazonaws.com/instance-family": "p5"}
+BOTTLEROCKET = {"spec/amiFamily": "Bottlerocket", "spec/amiSelectorTerms": [{"id": "ami-0123456789abcdef0"}]}
+P5 = {"node.kubernetes.io/instance-type": "p5.48xlarge"}
+OTHER_POOL = b.node_pool({"metadata/name": "p4", TAINTS: [{"key": "team-b", "effect": "NoSchedule"}]}, name="p4")
+OF_TEAM_B = {"key": "team-b", "operator": "Exists"}
+OF_GPU = {"key": "nvidia.com/gpu", "operator": "Exists"}
+TEAM_B_DAEMON = replace(daemon(NVIDIA_IMAGE, tolerations=[OF_TEAM_B]), name="second")
+
+
+def gpu_group(image: str, *types: str, **properties: Any) -> Thing:
+    return Thing(type=tokens.NODE_GROUP, name="gpu", properties={"amiType": image, "instanceTypes": list(types), **properties})
+
+
+def nvidia_chart(address: str = "nvidia-device-plugin", version: Any = "0.20.0", **values: Any) -> Thing:
+    properties = {"chart": address, **({"version": version} if version else {}), "values": values}
+    return Thing(type=tokens.RELEASE, name="plugin", properties=properties)
+
+
 PLUGINS = (
+    # Nodes of EKS Auto Mode and of Bottlerocket have the plug-in built in.
+    valid("EFA07", AUTO_CLUSTER, pod(gpu=8, efa=32)),
+    valid("EFA07", AUTO_CLUSTER, CPU_GROUP, pod(AUTO_LABEL, gpu=8)),
+    valid("EFA07", AUTO_CLUSTER, AUTO_POOL, CPU_GROUP, pod(P5, gpu=8)),
+    valid("EFA07", CLUSTER, gpu_group("BOTTLEROCKET_x86_64_NVIDIA", "p5.48xlarge"), pod(P5, gpu=8)),
+    valid("EFA07", CLUSTER, gpu_group("BOTTLEROCKET_x86_64_NVIDIA_FIPS", "p5.48xlarge", labels={"pool": "a"}), pod({"pool": "a"}, gpu=8)),
+    valid("EFA07", CLUSTER, b.node_pool(), b.node_class(BOTTLEROCKET), pod(P5, gpu=8)),
+    valid(
+        "EFA07",
+        *(CLUSTER, Thing(type=tokens.LAUNCH_TEMPLATE, name="t", properties={"instanceType": "p5.48xlarge"}), pod(P5, gpu=8)),
+        replace(gpu_group("BOTTLEROCKET_x86_64_NVIDIA", launchTemplate={"version": "1"}), sources={"launchTemplate": ["t"]}),
+    ),
+    invalid("EFA07", AUTO_CLUSTER, CPU_GROUP, pod(P5, gpu=8), says="asking for nvidia.com/gpu, which nothing offers", edge=True),
+    invalid("EFA07", CLUSTER, pod(AUTO_LABEL, gpu=8), says="asking for nvidia.com/gpu, which nothing offers", edge=True),
+    invalid("EFA07", CLUSTER, gpu_group("AL2023_x86_64_NVIDIA", "p5.48xlarge"), pod(P5, gpu=8), says="which nothing offers"),
+    invalid("EFA07", CLUSTER, gpu_group("BOTTLEROCKET_x86_64_NVIDIA", "p5.48xlarge"), pod(P5, efa=32), says="vpc.amazonaws.com/efa, which"),
+    invalid("EFA07", CLUSTER, gpu_group("BOTTLEROCKET_x86_64_NVIDIA", "g5.xlarge"), pod(P5, gpu=8), says="which nothing offers", edge=True),
+    invalid(
+        "EFA07", CLUSTER, gpu_group("BOTTLEROCKET_x86_64_NVIDIA", "p5.48xlarge"), pod({"pool": "a"}, gpu=8), says="which nothing offers"
+    ),
+    invalid(
+        "EFA07", CLUSTER, b.node_pool(), b.node_class({**BOTTLEROCKET, "spec/amiFamily": "AL2023"}), pod(P5, gpu=8), says="which nothing"
+    ),
+    # Each pool may have a plug-in of its own.
+    valid("EFA07", b.node_pool(), OTHER_POOL, daemon(NVIDIA_IMAGE, tolerations=[OF_GPU]), TEAM_B_DAEMON),
+    valid("EFA07", OTHER_POOL, daemon(NVIDIA_IMAGE, tolerations=[OF_GPU]), nvidia_chart(tolerations=[OF_TEAM_B])),
+    valid("EFA07", OTHER_POOL, daemon(NVIDIA_IMAGE, tolerations=[OF_GPU]), nvidia_chart(), edge=True),
+    valid("EFA07", OTHER_POOL, b.node_class(BOTTLEROCKET), daemon(NVIDIA_IMAGE, tolerations=[OF_GPU])),
+    invalid("EFA07", b.node_pool(), OTHER_POOL, daemon(NVIDIA_IMAGE, tolerations=[OF_GPU]), says="a toleration of team-b, the taint of p4"),
+    invalid(
+        "EFA07", OTHER_POOL, daemon(NVIDIA_IMAGE, tolerations=()), nvidia_chart(tolerations=[OF_GPU]), says="team-b, the taint", edge=True
+    ),
+    # A chart's version is exact, or the chart is fixed by itself.
+    valid("EFA07", b.node_pool(), nvidia_chart("./charts/nvidia-device-plugin", None), pod(gpu=8)),
+    valid("EFA07", b.node_pool(), nvidia_chart("https://charts.example/nvidia-device-plugin-0.17.1.tgz", None), pod(gpu=8)),
+    valid("EFA07", b.node_pool(), nvidia_chart(version="v0.17.1-rc.1"), edge=True),
+    *(
+        invalid(
+            "EFA07", b.node_pool(), nvidia_chart(version=text), says=f"version is {text}; allowed: a pinned version", edge=text == "0.17"
+        )
+        for text in (">=0.17.1", "~0.17.1", "0.17.x", "0.17", "^1", "0.17.1 - 0.18.1")
+    ),
+    invalid(
+        "EFA07", b.node_pool(), nvidia_chart("https://charts.example/nvidia-device-plugin.tgz", None), says="a pinned version of the chart"
+    ),
     invalid("EFA07", NO_EFA, NO_EFA_EITHER, pod({"pool": "small"}, efa=1), says="no type of p5, more has EFA"),
     invalid(
         "EFA07",
