@@ -1,21 +1,27 @@
 """Checkpoints: on storage that outlives the pod, one place for each step, and enough of them."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from guardrails import command
-from guardrails.node import Node
+from guardrails.csi import lustre_of, volume_of
+from guardrails.fsx_link import CHECKPOINT
+from guardrails.links import decided
+from guardrails.lustre import SCRATCH, Shape, file_system, storage_class
+from guardrails.node import Node, Undecided
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
-from guardrails.template import GPU, PodTemplate, pod_templates
-from guardrails.tokens import CONFIG_MAP, STORAGE_CLASS, VOLCANO_JOB, VOLUME_CLAIM
-from guardrails.world import JOBS, mounted_config_maps
+from guardrails.template import GPU, LAUNCHER, POD_TYPES, WORKER, PodTemplate, only_launches, pod_templates
+from guardrails.tokens import CONFIG_MAP, LUSTRE, MPI_JOB, PERSISTENT_VOLUME, STORAGE_CLASS, VOLCANO_JOB, VOLUME_CLAIM
+from guardrails.upload import uploads
+from guardrails.volcano_admission import mpi_tasks
+from guardrails.world import JOBS, mounted_config_maps, namespace
 
 _DIRECTORY = ("--save", "--save-dir", "--output-dir", "--checkpoint-dir", "--ckpt-dir", "--checkpoint-path", "--checkpoint.directory")
 _DIRECTORY_VARIABLES = frozenset({"CHECKPOINT_DIR", "CHECKPOINT_PATH", "CKPT_DIR", "SAVE_DIR"})
 _OVERRIDE = "checkpoint.directory="
 _FILE = re.compile(r".*\.(pt|pth|ckpt|bin|safetensors|tar)")
-_UPLOAD = re.compile(r"s3://|--upload|upload\.|UPLOAD")
 _KEEP = (
     "--save-total-limit",
     "--keep",
@@ -36,44 +42,113 @@ _WITHOUT_STATE = {
 _RESUME = re.compile(r"auto[-_]?resume", re.IGNORECASE)
 
 
+@dataclass(frozen=True)
+class _Writer:
+    """A container that writes checkpoints, in the pods of one template."""
+
+    template: PodTemplate
+    container: Node
+    where: str = ""
+    """Said of a place that is not in the container that names it."""
+
+
 def _place(program: Program, report: Report) -> None:
     for job in program.of(*sorted(JOBS)):
         with report.part():
             for template in pod_templates(job):
-                for container in template.containers():
+                for index, container in enumerate(template.containers()):
                     with report.part():
-                        _container_place(job, template, container, program, report)
+                        writers = _ranks(job, template) if index == 0 else []
+                        _container_place(job, container, writers or [_Writer(template, container)], program, report)
 
 
-def _container_place(job: Resource, template: PodTemplate, container: Node, program: Program, report: Report) -> None:
-    for node, path in _directories(container):
+def _ranks(job: Resource, template: PodTemplate) -> list[_Writer]:
+    """Where the ranks of an MPI launcher write: mpirun starts them in the first container of each worker. None of another pod."""
+    workers = _workers(job, template)
+    found = [(each, next(each.containers(), None)) for each in pod_templates(job) if each.role == workers]
+    ranks = [_Writer(each, container, " of the workers") for each, container in found if workers and container is not None]
+    if ranks and job.type == MPI_JOB and not only_launches(job, template):
+        ranks += [_Writer(template, container) for container in list(template.containers())[:1]]
+    return ranks
+
+
+def _workers(job: Resource, template: PodTemplate) -> str:
+    """The role of the pods that a launcher starts ranks in; empty where the template launches none."""
+    if job.type == MPI_JOB:
+        return WORKER if template.role == LAUNCHER else ""
+    plugin = job.at("spec", "plugins", "mpi") if job.type == VOLCANO_JOB else None
+    tasks = mpi_tasks(plugin) if plugin is not None and plugin.present else {}
+    return tasks["worker"] if template.role and template.role == tasks.get("master") else ""
+
+
+def _container_place(job: Resource, container: Node, writers: Sequence[_Writer], program: Program, report: Report) -> None:
+    for node, path in _directories(container, writers):
         if not path.startswith("/"):
             continue
-        if _FILE.fullmatch(path) and (template.replicas > 1 or template.requested(GPU) > 1):
+        if _FILE.fullmatch(path) and _are_several(writers):
             allowed = "a folder with one folder for each step: ranks that write one file overwrite each other"
             report.refuse(job, node, allowed=allowed, found=path)
             continue
-        why = _perishable(template, container, path, program)
-        if why and not any(_UPLOAD.search(word) for word in command.words(container)):
-            report.refuse(job, node, allowed="a path on a claim of lasting storage, or an upload beside it", found=f"{path} ({why})")
+        lost = [f"{why}{each.where}" for each in writers if (why := _lost(job, container, each, path, program))]
+        if lost:
+            report.refuse(job, node, allowed="a path on a claim of lasting storage, or an upload beside it", found=f"{path} ({lost[0]})")
 
 
-def _directories(container: Node) -> Iterator[tuple[Node, str]]:
+def _are_several(writers: Sequence[_Writer]) -> bool:
+    return len(writers) > 1 or any(each.template.replicas > 1 or each.template.requested(GPU) > 1 for each in writers)
+
+
+def _directories(container: Node, writers: Sequence[_Writer]) -> Iterator[tuple[Node, str]]:
     """Where the container says that checkpoints go, and the place that says so."""
     words = command.words(container)
-    value = command.Invocation("", words).option(*_DIRECTORY)
+    call = command.Invocation("", words)
+    value = call.option(*[name for name in _DIRECTORY if _is_of_checkpoints(name, call.option(name) or "", writers)])
     value = value or next((word.removeprefix(_OVERRIDE) for word in words if word.startswith(_OVERRIDE)), None)
     if value:
         yield command.place(container), value
     for variable in container.at("env").elements():
-        if variable.at("name").text() in _DIRECTORY_VARIABLES and variable.at("value").text():
-            yield variable.at("value"), variable.at("value").text()
+        name, place = variable.at("name").text(), variable.at("value")
+        if name in _DIRECTORY_VARIABLES and _is_of_checkpoints(name, place.text(), writers):
+            yield place, place.text()
 
 
-def _perishable(template: PodTemplate, container: Node, path: str, program: Program) -> str:
-    """Why what is written at `path` is lost with the pod or the node; empty where it is not."""
-    mounts = sorted(container.at("volumeMounts").elements(), key=lambda mount: len(mount.at("mountPath").text()), reverse=True)
-    mount = next((one for one in mounts if _inside(path, one.at("mountPath").text())), None)
+def _is_of_checkpoints(name: str, path: str, writers: Sequence[_Writer]) -> bool:
+    """Many a program has an option for its output; it is one for checkpoints where it says so, or where there are devices to train on."""
+    return bool(path) and (bool(CHECKPOINT.search(f"{name} {path}")) or any(each.template.devices() for each in writers))
+
+
+def _lost(job: Resource, container: Node, writer: _Writer, path: str, program: Program) -> str:
+    """Why what the writer leaves at `path` is lost with the pod or the node; empty where it is not, or is uploaded."""
+    mount = _mount(writer.container.at("volumeMounts"), path)
+    why = _perishable(job, writer.template, mount, path, program)
+    if not why or uploads(container, path) or uploads(writer.container, path):
+        return ""
+    if mount is not None and any(uploads(each, there) for each, there in _beside(writer, mount, path)):
+        return ""
+    return why
+
+
+def _beside(writer: _Writer, mount: Node, path: str) -> Iterator[tuple[Node, str]]:
+    """The other containers that run meanwhile with the volume mounted, and where `path` is in them."""
+    below = path[len(mount.at("mountPath").text().rstrip("/")) :]
+    sidecars = [each for each in writer.template.init_containers() if writer.template.is_sidecar(each)]
+    for each in (*writer.template.containers(), *sidecars):
+        for other in each.at("volumeMounts").elements():
+            if other.at("name").text() == mount.at("name").text():
+                yield each, f"{other.at('mountPath').text().rstrip('/')}{below}"
+
+
+def _mount(mounts: Node, path: str) -> Node | None:
+    """The innermost of the mounts that `path` is in."""
+    inside = [mount for mount in mounts.elements() if _inside(path, mount.at("mountPath").text())]
+    return max(inside, key=lambda mount: len(mount.at("mountPath").text().rstrip("/")), default=None)
+
+
+def _perishable(job: Resource, template: PodTemplate, mount: Node | None, path: str, program: Program) -> str:
+    # Volcano mounts these into every container of the job.
+    shared = _mount(job.at("spec", "volumes"), path) if job.type == VOLCANO_JOB else None
+    if shared is not None and mount is None:
+        return _scratch(job, shared.at("volumeClaimName").text(), program)
     if mount is None:
         return "in the container's own file system"
     name = mount.at("name").text()
@@ -83,22 +158,33 @@ def _perishable(template: PodTemplate, container: Node, path: str, program: Prog
     for kind in ("emptyDir", "hostPath", "ephemeral"):
         if volume.at(kind).present:
             return f"on {kind} {name}"
-    return _scratch(volume.at("persistentVolumeClaim", "claimName").text(), program)
+    return _scratch(job, volume.at("persistentVolumeClaim", "claimName").text(), program)
 
 
 def _inside(path: str, folder: str) -> bool:
     return bool(folder) and f"{path}/".startswith(f"{folder.rstrip('/')}/")
 
 
-def _scratch(claim: str, program: Program) -> str:
+def _scratch(job: Resource, name: str, program: Program) -> str:
     """Lustre of a SCRATCH type keeps one copy of the data: a failed disk takes it along."""
-    classes = {one.at("metadata", "name").text(): one for one in program.of(STORAGE_CLASS)}
-    for one in program.of(VOLUME_CLAIM):
-        if claim and one.at("metadata", "name").text() == claim:
-            storage = classes.get(one.at("spec", "storageClassName").text())
-            kind = storage.at("parameters", "deploymentType").text() if storage else ""
-            return f"on {kind} Lustre" if kind.startswith("SCRATCH") else ""
+    for claim in program.of(VOLUME_CLAIM):
+        if name and claim.at("metadata", "name").text() == name and namespace(claim) == namespace(job):
+            kind = next((shape.deployment for shape in _shapes(program, claim) if shape.deployment in SCRATCH), "")
+            return f"on {kind} Lustre" if kind else ""
     return ""
+
+
+def _shapes(program: Program, claim: Resource) -> Iterator[Shape]:
+    """The Lustre file systems that may be behind a claim: what its class makes, or that of the volume it names."""
+    volume = volume_of(program, claim)
+    if volume is not None:
+        yield from (file_system(origin) for origin in lustre_of(program, volume))
+        return
+    name = claim.at("spec", "storageClassName").text()
+    for each in program.of(STORAGE_CLASS):
+        shape = storage_class(each)
+        if name and shape is not None and each.at("metadata", "name").text() == name:
+            yield shape
 
 
 def _kept(program: Program, report: Report) -> None:
@@ -127,16 +213,22 @@ def _retention(job: Resource, container: Node, report: Report) -> None:
 
 def _read_settings(program: Program, report: Report) -> None:
     """Resume settings in a ConfigMap that no pod of the program reads."""
-    read: set[str] = set()
-    for job in program.of(*sorted(JOBS)):
-        with report.part():
-            read |= mounted_config_maps(job)
     for settings in program.of(CONFIG_MAP):
         with report.part():
-            name = settings.at("metadata", "name")
-            for key, value in settings.at("data").entries():
-                if _RESUME.search(key) and name.text() not in read and settings.name not in read:
-                    report.refuse(settings, value, allowed="a setting of the program that trains", found=f"{key}, which no job reads")
+            found = [(key, value) for key, value in settings.at("data").entries() if _RESUME.search(key)]
+            if not found or decided([_is_read_by(pod, settings) for pod in program.of(*sorted(POD_TYPES))]):
+                continue
+            for key, value in found:
+                report.refuse(settings, value, allowed="a setting of the program that trains", found=f"{key}, which no job reads")
+
+
+def _is_read_by(pod: Resource, settings: Resource) -> bool | Undecided:
+    if settings.urn and settings.urn in pod.sources.get("spec", ()):
+        return True
+    try:
+        return not {settings.name, settings.at("metadata", "name").text()}.isdisjoint(mounted_config_maps(pod))
+    except Undecided as error:
+        return error
 
 
 def _job(arguments: str, volume: Mapping[str, object]) -> Example:
@@ -159,11 +251,12 @@ RULES = (
         id="CKP01",
         name="job-require-lasting-checkpoints",
         title="Checkpoints go to storage that outlives the node, in a folder",
-        types=JOBS | {STORAGE_CLASS, VOLUME_CLAIM},
+        types=JOBS | {STORAGE_CLASS, VOLUME_CLAIM, PERSISTENT_VOLUME, LUSTRE},
         check=_place,
         why="a lost pod takes its checkpoints along, and a kill while one file is overwritten leaves none: measured in half of all kills.",
         fix="save to a claim on persistent Lustre or EFS, one folder for each step, or upload every checkpoint.",
-        source="measured with torch 2.15 and DeepSpeed 0.19.8; field guide section on checkpoints",
+        source="measured with torch 2.15 and DeepSpeed 0.19.8; field guide section on checkpoints; "
+        "mpi-operator 0.8.0 and volcano 1.14.1, where ranks run",
         valid=(_job("--save /state/pretrain", _CLAIM),),
         invalid=(_job("--save /state/pretrain", {"emptyDir": {}}),),
     ),
@@ -171,7 +264,7 @@ RULES = (
         id="CKP02",
         name="job-require-whole-checkpoints",
         title="Two whole checkpoints are kept, with all that a resume needs",
-        types=JOBS | {CONFIG_MAP},
+        types=POD_TYPES | {CONFIG_MAP},
         check=_kept,
         why="the one checkpoint that is kept may be the torn one, or lack what an exact resume needs: there is nothing to go on from.",
         fix="keep at least two, save optimizer, schedule, scaler, generators and data position, and resume in the program itself.",

@@ -225,13 +225,13 @@ def _mount_options(program: Program, volume: Resource, report: Report) -> None:
 
 def _class_names(program: Program, volume: Resource) -> set[str]:
     """The classes that the volume and the claims on it name."""
-    bound = [claim for claim in program.of(VOLUME_CLAIM) if _volume_of(program, claim) is volume]
+    bound = [claim for claim in program.of(VOLUME_CLAIM) if volume_of(program, claim) is volume]
     return {each.at("spec", "storageClassName").text() for each in (volume, *bound)} - {""}
 
 
 def _static_claim(program: Program, claim: Resource, report: Report) -> None:
     name = claim.at("spec", "volumeName")
-    volume = _volume_of(program, claim)
+    volume = volume_of(program, claim)
     if volume is None or not name.present or volume.at("spec", "csi", "driver").text() != LUSTRE_DRIVER:
         return
     wanted = claim.at("spec", "storageClassName")
@@ -243,7 +243,7 @@ def _static_claim(program: Program, claim: Resource, report: Report) -> None:
         report.refuse(claim, modes, allowed=_MANY)
 
 
-def _volume_of(program: Program, claim: Resource) -> Resource | None:
+def volume_of(program: Program, claim: Resource) -> Resource | None:
     """The volume that a claim names."""
     name = claim.at("spec", "volumeName")
     for volume in program.of(PERSISTENT_VOLUME):
@@ -253,6 +253,21 @@ def _volume_of(program: Program, claim: Resource) -> Resource | None:
         if name.present and own.present and name.text() == own.text():
             return volume
     return None
+
+
+def lustre_of(program: Program, volume: Resource) -> list[Resource]:
+    """The Lustre file systems that a volume is of: by where its values come from, or by the literal id.
+
+    Raises:
+        Undecided: it is of one, and neither says which.
+    """
+    if volume.at("spec", "csi", "driver").text() != LUSTRE_DRIVER:
+        return []
+    handle = volume.at("spec", "csi", "volumeHandle")
+    found = targets(program, volume, "spec", LUSTRE, place=handle)
+    if not found and not volume.sources.get("spec"):
+        demand(handle)
+    return found
 
 
 def _late_binding(resource: Resource, report: Report) -> None:
@@ -292,7 +307,7 @@ def _user_of(program: Program, resource: Resource, template: PodTemplate, volume
                 allowed = "no chown: the access point gives every file its own owner and refuses another"
                 report.refuse(resource, place, allowed=allowed)
         return
-    backing = _volume_of(program, claim)
+    backing = volume_of(program, claim)
     point = _point_of(program, backing) if backing is not None else None
     if point is None:
         return

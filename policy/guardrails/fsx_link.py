@@ -2,6 +2,7 @@
 
 import re
 
+from guardrails.csi import lustre_of, volume_of
 from guardrails.facts import load
 from guardrails.fsx import bucket_of, in_bucket, repository_paths
 from guardrails.links import targets
@@ -9,7 +10,7 @@ from guardrails.lustre import SCRATCH, TIERING, Shape, file_system, flag
 from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
-from guardrails.tokens import BUCKET, BUCKET_VERSIONING, DRA, LUSTRE, PERSISTENT_VOLUME
+from guardrails.tokens import BUCKET, BUCKET_VERSIONING, DRA, LUSTRE, PERSISTENT_VOLUME, VOLUME_CLAIM
 
 CHECKPOINT = re.compile(r"(?<![a-z])(checkpoints?|ckpts?)(?![a-z])", re.IGNORECASE)
 # The kind of the FSx controller of ACK, which people write such a field into.
@@ -45,10 +46,15 @@ def _checkpoints(program: Program, report: Report) -> None:
 def _holds_checkpoints(program: Program, resource: Resource) -> bool:
     if CHECKPOINT.search(resource.name):
         return True
-    volumes = [volume for volume in program.of(PERSISTENT_VOLUME) if resource.urn and resource.urn in volume.sources.get("spec", ())]
-    if any(CHECKPOINT.search(f"{volume.name} {volume.at('metadata', 'name').text()}") for volume in volumes):
+    if any(CHECKPOINT.search(key) or CHECKPOINT.search(tag.text()) for key, tag in resource.at("tags").entries()):
         return True
-    return any(CHECKPOINT.search(key) or CHECKPOINT.search(tag.text()) for key, tag in resource.at("tags").entries())
+    claimed = [volume_of(program, claim) for claim in program.of(VOLUME_CLAIM) if _speaks_of_checkpoints(claim)]
+    named = [volume for volume in program.of(PERSISTENT_VOLUME) if _speaks_of_checkpoints(volume)]
+    return any(target is resource for volume in (*named, *claimed) if volume is not None for target in lustre_of(program, volume))
+
+
+def _speaks_of_checkpoints(each: Resource) -> bool:
+    return bool(CHECKPOINT.search(f"{each.name} {each.at('metadata', 'name').text()}"))
 
 
 def _safe(program: Program, shape: Shape, report: Report) -> None:
@@ -235,7 +241,7 @@ RULES = (
         name="lustre-require-safe-checkpoints",
         title="A file system that holds checkpoints survives a server and a destroy",
         check=_checkpoints,
-        types=frozenset({LUSTRE, DRA, PERSISTENT_VOLUME}),
+        types=frozenset({LUSTRE, DRA, PERSISTENT_VOLUME, VOLUME_CLAIM}),
         why="one lost server, or one destroy (no final backup is taken by default), and every checkpoint is gone.",
         fix="use PERSISTENT_2, and keep backups or add an association that exports NEW and CHANGED files to S3.",
         source="FSx for Lustre guide: deployment types; pulumi-aws 7.51.1 LustreFileSystem.skipFinalBackup",

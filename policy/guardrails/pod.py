@@ -7,10 +7,9 @@ from guardrails.node import Node
 from guardrails.placing import wanted_labels
 from guardrails.pool import INSTANCE_TYPE
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.template import EFA, GPU, POD_TYPES, PodTemplate, count, pod_templates
+from guardrails.template import EFA, GPU, POD_TYPES, WORKER, PodTemplate, count, only_launches, pod_templates
 from guardrails.tokens import POD
 
-_LAUNCHER, _WORKER = "Launcher", "Worker"
 _NO_PLUGIN = "none"
 """With it NCCL uses its own transports."""
 _EFA_ENVIRONMENT = {"FI_PROVIDER": "efa", "NCCL_NET_PLUGIN": None}
@@ -56,19 +55,14 @@ def _environment_without_request(resource: Resource, template: PodTemplate, repo
         if not selecting or _asks_for_efa(resource, template, container):
             continue
         for variable in selecting:
-            where = "for workers that ask" if _only_launches(resource, template) else "in a container that asks"
+            where = "for workers that ask" if only_launches(resource, template) else "in a container that asks"
             report.refuse(resource, variable.value, allowed=f"only {where} for {EFA}", found=f"{variable.name}={variable.text}")
 
 
 def _asks_for_efa(resource: Resource, template: PodTemplate, container: Node) -> bool:
-    if _only_launches(resource, template):
-        return any(each.requested(EFA) > 0 for each in pod_templates(resource) if each.role == _WORKER)
+    if only_launches(resource, template):
+        return any(each.requested(EFA) > 0 for each in pod_templates(resource) if each.role == WORKER)
     return count(container.at("resources", "limits", EFA)) > 0
-
-
-def _only_launches(resource: Resource, template: PodTemplate) -> bool:
-    """Whether the pod hands its variables over to the ranks and is none itself."""
-    return template.role == _LAUNCHER and resource.at("spec", "runLauncherAsWorker").value is not True
 
 
 def _devices_of_the_host(resource: Resource, template: PodTemplate, report: Report) -> None:

@@ -27,6 +27,7 @@ from guardrails.tokens import (
     VOLCANO_JOB,
 )
 
+LAUNCHER, WORKER = "Launcher", "Worker"
 GPU = "nvidia.com/gpu"
 EFA = "vpc.amazonaws.com/efa"
 NEURON = "aws.amazon.com/neuron"
@@ -51,7 +52,7 @@ class PodTemplate:
     metadata: Node
     """Of the template, or of the pod itself."""
     role: str = ""
-    """`Launcher` or `Worker` in an MPIJob; `SUBMITTER` in a RayJob."""
+    """`Launcher` or `Worker` in an MPIJob, the task's name in a Volcano job; `SUBMITTER` in a RayJob."""
     beside: tuple[Node, ...] = ()
     """Containers that the resource holds outside of the pod spec."""
     first: tuple[Node, ...] = ()
@@ -111,12 +112,13 @@ def _cron_job(cron: Resource) -> Iterator[PodTemplate]:
 
 def _mpi_job(job: Resource) -> Iterator[PodTemplate]:
     for role, replica in job.at("spec", "mpiReplicaSpecs").entries():
-        yield replace(_template(replica, "replicas", unset=int(role == "Launcher")), role=role)
+        yield replace(_template(replica, "replicas", unset=int(role == LAUNCHER)), role=role)
 
 
 def _volcano_job(job: Resource) -> Iterator[PodTemplate]:
     for task in job.at("spec", "tasks").elements():
-        yield _template(task, "replicas", unset=0)
+        name = task.at("name").raw
+        yield replace(_template(task, "replicas", unset=0), role=name if isinstance(name, str) else "")
 
 
 def _job_set(jobs: Resource) -> Iterator[PodTemplate]:
@@ -169,6 +171,11 @@ def _slurm(container: str, *, first: tuple[str, ...] = (), sidecars: tuple[str, 
         yield replace(_template(owner.at("spec"), "replicas"), beside=given(container), first=given(*first), sidecars=given(*sidecars))
 
     return templates
+
+
+def only_launches(resource: Resource, template: PodTemplate) -> bool:
+    """Whether the pod, of an MPIJob, hands its command and variables over to the ranks and is none itself."""
+    return resource.type == MPI_JOB and template.role == LAUNCHER and resource.at("spec", "runLauncherAsWorker").value is not True
 
 
 def _ray_workers(group: Node) -> int:

@@ -132,11 +132,15 @@ def _plugins(job: Resource, report: Report) -> None:
 
 def _mpi_tasks(job: Resource, arguments: Node, report: Report) -> None:
     names = [name for name, _ in _named(job)]
-    given = _flags([argument.text() for argument in arguments.elements()])
-    for flag, usual in _ROLES.items():
-        wanted = given.get(flag, usual)
+    for flag, wanted in mpi_tasks(arguments).items():
         if wanted not in names:
             report.refuse(job, arguments, allowed=f"--{flag}= with one of the tasks {', '.join(names)}", found=f"without a task {wanted}")
+
+
+def mpi_tasks(arguments: Node) -> Mapping[str, str]:
+    """`master` and `worker` -> the names of these tasks, by the arguments of the mpi plug-in."""
+    given = _flags([argument.text() for argument in arguments.elements()])
+    return {flag: given.get(flag, usual) for flag, usual in _ROLES.items()}
 
 
 def _flags(words: Sequence[str]) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ from guardrails.mpi import slots, workers
 from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Resource
-from guardrails.template import GPU, pod_templates
+from guardrails.template import GPU, PodTemplate, pod_templates
 from guardrails.tokens import CONFIG_MAP, JOB, MPI_JOB, VOLCANO_JOB
 
 JOBS = frozenset({MPI_JOB, VOLCANO_JOB, JOB})
@@ -148,15 +148,15 @@ def _of_deepspeed(config: Resource | None) -> dict[str, int]:
 
 def mounted_config_maps(job: Resource) -> set[str]:
     """Names of the ConfigMaps that a job's pods mount or read."""
-    return {name for template in pod_templates(job) for name in _named(template.spec)}
+    return {name for template in pod_templates(job) for name in _named(template)}
 
 
-def _named(spec: Node) -> Iterator[str]:
-    for volume in spec.at("volumes").elements():
+def _named(template: PodTemplate) -> Iterator[str]:
+    for volume in template.spec.at("volumes").elements():
         yield volume.at("configMap", "name").text()
         for source in volume.at("projected", "sources").elements():
             yield source.at("configMap", "name").text()
-    for container in spec.at("containers").elements():
+    for container in template.all_containers():
         for source in container.at("envFrom").elements():
             yield source.at("configMapRef", "name").text()
         for variable in container.at("env").elements():
@@ -169,8 +169,9 @@ def reads(job: Resource, carried: Resource, program: Program) -> bool:
     names = {carried.name, *(one.at("metadata", "name").text() for one in maps)} - {""}
     if not names & mounted_config_maps(job):
         return False
-    return not maps or any(_namespace(one) == _namespace(job) for one in maps)
+    return not maps or any(namespace(one) == namespace(job) for one in maps)
 
 
-def _namespace(resource: Resource) -> str:
+def namespace(resource: Resource) -> str:
+    """The namespace of a Kubernetes object."""
     return resource.at("metadata", "namespace").text() or "default"

@@ -5,7 +5,7 @@ from typing import Any
 from guardrails import tokens
 from guardrails.template import GPU
 from tests.unit.policy import builders as b
-from tests.unit.policy.analyzer import Thing
+from tests.unit.policy.analyzer import UNKNOWN, Thing
 from tests.unit.policy.case import invalid, valid
 from tests.unit.policy.cases.pod_security import config_map
 
@@ -52,7 +52,160 @@ def lustre(kind: str) -> tuple[Thing, Thing]:
     return claims, Thing(type=tokens.STORAGE_CLASS, name="class", properties=storage)
 
 
+EMPTY: dict[str, Any] = {"emptyDir": {}}
+LAUNCHER = "spec/mpiReplicaSpecs/Launcher/template/spec"
+MPIRUN = ["mpirun", "-np", "32", "python3", "train.py", "--save"]
+
+
+def mpi(path: str, launcher: dict[str, Any] | None, worker: dict[str, Any] | None, **changes: Any) -> Thing:
+    """An MPIJob whose launcher saves to a path, with a volume at /state in its pods, or none."""
+    place: dict[str, Any] = {b.LAUNCHER_COMMAND: [*MPIRUN, path]}
+    for volume, spec in ((launcher, LAUNCHER), (worker, f"{b.WORKER}/template/spec")):
+        if volume is not None:
+            place[f"{spec}/volumes"] = [{"name": "state", **volume}]
+            place[f"{spec}/containers/0/volumeMounts"] = [{"name": "state", "mountPath": "/state"}]
+    return b.mpi_job({**place, **changes})
+
+
+RANK_TOO = {"spec/runLauncherAsWorker": True}
+NO_DEVICE = {f"{b.TASK_CONTAINER}/resources": {"limits": {"cpu": "4"}}}
+NEURON = {f"{b.TASK_CONTAINER}/resources": {"limits": {"aws.amazon.com/neuron": 16}}}
+
+
+def volcano_mpi(*flags: str, master: str = "master") -> Thing:
+    """A Volcano job with the mpi plug-in: the master starts ranks in the workers, which have a claim at /state."""
+    launcher = {
+        "name": master,
+        "replicas": 1,
+        "template": {"spec": {"containers": [{"name": "main", "command": [*MPIRUN, "/state/ckpts"]}]}},
+    }
+    worker = gang("").properties["spec"]["tasks"][0]
+    return b.volcano_job({"spec/plugins": {"mpi": list(flags), "ssh": []}, "spec/tasks": [launcher, worker]})
+
+
+def beside(command: str, path: str = "/state", mount: str = "state", arguments: str = "--save /state/run", **more: Any) -> Thing:
+    """A gang that saves to an emptyDir, with another container that runs a command."""
+    plain = gang(arguments, EMPTY).properties
+    first = plain["spec"]["tasks"][0]["template"]["spec"]["containers"][0]
+    other = {"name": "other", "command": ["sh", "-c", command], "volumeMounts": [{"name": mount, "mountPath": path}], **more}
+    return Thing(type=tokens.VOLCANO_JOB, name="finetune", properties=b.changed(plain, {f"{POD}/containers": [first, other]}))
+
+
+def before(command: str, **more: Any) -> Thing:
+    """As `beside`, with an init container."""
+    init = {"name": "other", "command": command.split(), "volumeMounts": [{"name": "state", "mountPath": "/state"}], **more}
+    return gang("--save /state/run", EMPTY, **{f"{POD}/initContainers": [init]})
+
+
+def shared(path: str, **volume: Any) -> Thing:
+    """A job whose volumes are those of the job itself, which Volcano mounts everywhere."""
+    return b.volcano_job({f"{b.TASK_CONTAINER}/command": ["python3", "train.py", "--save", path], "spec/volumes": [volume]})
+
+
+FILES_ID = "fs-0123456789abcdef0"
+
+
+def static(kind: str, known: bool = True, name: str = "volume") -> tuple[Thing, Thing, Thing]:
+    """A claim of the name that the job mounts, on a volume of a file system of the program, by its id or by where it comes from."""
+    files = b.lustre(deploymentType=kind, storageCapacity=1200, **({"id": FILES_ID} if known else {}))
+    csi = {"driver": "fsx.csi.aws.com", "volumeHandle": FILES_ID if known else UNKNOWN}
+    volume = Thing(
+        type=tokens.PERSISTENT_VOLUME,
+        name=name,
+        properties={"metadata": {"name": name}, "spec": {"csi": csi}},
+        sources={} if known else {"spec": [files.name]},
+    )
+    spec = {"volumeName": name, "storageClassName": ""}
+    return files, volume, Thing(type=tokens.VOLUME_CLAIM, name="claim", properties={"metadata": {"name": "checkpoints"}, "spec": spec})
+
+
+def reading(kind: str, spec: dict[str, Any], sources: dict[str, list[str]] | None = None) -> Thing:
+    return Thing(type=kind, name="reader", properties={"metadata": {"name": "reader"}, "spec": spec}, sources=sources or {})
+
+
+RESUME = config_map(auto_resume="true")
+FROM_MAP = {"name": "x", "envFrom": [{"configMapRef": {"name": "settings"}}]}
+KEY_OF_MAP = {"name": "x", "env": [{"name": "RESUME", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "auto_resume"}}}]}
+OF_MAP = {"name": "v", "configMap": {"name": "settings"}}
+PLAIN = {"name": "x"}
+
+
 CASES = (
+    # Ranks of an MPI launcher write where the workers have their volumes.
+    valid("CKP01", mpi("/state/run", None, CLAIM)),
+    valid("CKP01", mpi("/state/run", EMPTY, CLAIM)),
+    valid("CKP01", mpi("/state/run", CLAIM, CLAIM, **RANK_TOO), edge=True),
+    valid("CKP01", mpi("/state/run", CLAIM, None, **{b.WORKER: b.DELETE}), edge=True),
+    invalid("CKP01", mpi("/state/run", CLAIM, EMPTY), says="is /state/run (on emptyDir state of the workers)"),
+    invalid("CKP01", mpi("/state/run", CLAIM, None), says="(in the container's own file system of the workers)"),
+    invalid("CKP01", mpi("/state/run", EMPTY, CLAIM, **RANK_TOO), says="is /state/run (on emptyDir state);", edge=True),
+    invalid("CKP01", mpi("/state/run", CLAIM, EMPTY, **RANK_TOO), says="(on emptyDir state of the workers)"),
+    invalid("CKP01", mpi("/state/ckpt.pt", None, CLAIM), says="/state/ckpt.pt; allowed: a folder"),
+    valid("CKP01", volcano_mpi("--master=master", "--worker=worker")),
+    valid("CKP01", volcano_mpi()),
+    invalid("CKP01", volcano_mpi(master="starter"), says="tasks[0].template.spec.containers[0].command is /state/ckpts (in the", edge=True),
+    # A folder for output is one for checkpoints where there is something to train on, or where it says so.
+    valid("CKP01", gang("--output-dir /state/tokens", EMPTY, **NO_DEVICE)),
+    valid("CKP01", gang("--save /state/tokens.bin", EMPTY, **NO_DEVICE)),
+    valid("CKP01", gang("", EMPTY, **variable("SAVE_DIR", "/state/tokens"), **NO_DEVICE)),
+    invalid("CKP01", gang("--output-dir /state/run", EMPTY, **NEURON), says="/state/run (on emptyDir state)", edge=True),
+    invalid("CKP01", gang("--output-dir /state/ckpts", EMPTY, **NO_DEVICE), says="/state/ckpts (on emptyDir state)", edge=True),
+    invalid("CKP01", gang("--ckpt-dir /state/run", EMPTY, **NO_DEVICE), says="/state/run (on emptyDir state)"),
+    invalid("CKP01", gang("", EMPTY, **variable("CKPT_DIR", "/state/run"), **NO_DEVICE), says="/state/run (on emptyDir state)"),
+    # An upload: beside it or of its own, and of that folder.
+    valid("CKP01", beside("while sleep 60; do aws s3 sync /state s3://bucket/run; done")),
+    valid("CKP01", beside("s5cmd cp '/data/run/*' s3://bucket/run", "/data")),
+    valid("CKP01", beside("python3 /opt/upload.py /state")),
+    valid("CKP01", before("python3 uploader.py", restartPolicy="Always")),
+    valid("CKP01", gang("--save /state/run", EMPTY, **variable("UPLOAD_URI", "s3://bucket/run"))),
+    valid("CKP01", gang("--save /state/run checkpoint.upload=s3://bucket/run", EMPTY)),
+    valid("CKP01", gang("--save /state/run --remote-save-folder s3://bucket/run", EMPTY)),
+    invalid("CKP01", before("python3 uploader.py"), says="/state/run (on emptyDir state)", edge=True),
+    invalid("CKP01", beside("aws s3 sync /state s3://bucket/run", mount="other"), says="/state/run (on emptyDir state)", edge=True),
+    invalid("CKP01", beside("aws s3 sync s3://bucket/run /state"), says="/state/run (on emptyDir state)", edge=True),
+    invalid("CKP01", beside("aws s3 sync /state/logs s3://bucket/run"), says="/state/run (on emptyDir state)", edge=True),
+    invalid("CKP01", beside("tail -f /state/log"), says="/state/run (on emptyDir state)"),
+    invalid("CKP01", gang("--data s3://bucket/data --save /state/run", EMPTY), says="/state/run (on emptyDir state)"),
+    invalid("CKP01", gang("--load-checkpoint s3://bucket/init --save /state/run", EMPTY), says="/state/run (on emptyDir"),
+    invalid("CKP01", gang("--save /state/run --no-upload", EMPTY), says="/state/run (on emptyDir state)", edge=True),
+    invalid("CKP01", gang("--save /state/run --upload false", EMPTY), says="/state/run (on emptyDir state)", edge=True),
+    invalid("CKP01", gang("--save /state/run --data /data/upload/a", EMPTY), says="/state/run (on emptyDir state)"),
+    invalid("CKP01", gang("--save /state/run", EMPTY, **variable("DATA_URI", "s3://bucket/data")), says="/state/run (on emptyDir"),
+    # The volumes of a Volcano job itself.
+    valid("CKP01", shared("/state/run", mountPath="/state", volumeClaimName="checkpoints")),
+    valid("CKP01", shared("/state/run", mountPath="/state", volumeClaim={"accessModes": ["ReadWriteMany"]})),
+    invalid("CKP01", shared("/stateful", mountPath="/state", volumeClaimName="checkpoints"), says="/stateful (in the", edge=True),
+    invalid(
+        "CKP01", shared("/state/run", mountPath="/state", volumeClaimName="checkpoints"), *static("SCRATCH_2"), says="SCRATCH_2 Lustre"
+    ),
+    # Scratch behind a volume that exists already.
+    valid("CKP01", gang("--save /state/run"), *static("PERSISTENT_2")),
+    valid("CKP01", gang("--save /state/run"), *static("PERSISTENT_1", known=False)),
+    valid("CKP01", gang("--save /state/run", None, **{"metadata/namespace": "other"}), *static("SCRATCH_2"), edge=True),
+    invalid("CKP01", gang("--save /state/run"), *static("SCRATCH_2"), says="/state/run (on SCRATCH_2 Lustre)"),
+    invalid("CKP01", gang("--save /state/run"), *static("SCRATCH_1", known=False), says="/state/run (on SCRATCH_1 Lustre)"),
+    invalid("CKP01", gang("--save /state/run"), lustre("")[0], lustre("")[1], says="(on SCRATCH_1 Lustre)", edge=True),
+    # Whatever reads a setting, and however.
+    *(
+        valid("CKP02", RESUME, reading(kind, spec))
+        for kind, spec in (
+            (tokens.RAY_JOB, {"rayClusterSpec": {"headGroupSpec": {"template": {"spec": {"containers": [FROM_MAP]}}}}}),
+            (tokens.RAY_CLUSTER, {"workerGroupSpecs": [{"template": {"spec": {"containers": [KEY_OF_MAP]}}}]}),
+            (tokens.STATEFUL_SET, {"template": {"spec": {"containers": [PLAIN], "volumes": [OF_MAP]}}}),
+            (tokens.JOB, {"template": {"spec": {"initContainers": [FROM_MAP], "containers": [PLAIN]}}}),
+            (tokens.CRON_JOB, {"jobTemplate": {"spec": {"template": {"spec": {"initContainers": [KEY_OF_MAP]}}}}}),
+            (tokens.POD, {"containers": [FROM_MAP]}),
+        )
+    ),
+    valid("CKP02", RESUME, reading(tokens.POD, {"volumes": [{"name": "v", "configMap": {"name": UNKNOWN}}]}, {"spec": [RESUME.name]})),
+    invalid("CKP02", RESUME, reading(tokens.STATEFUL_SET, {"template": {"spec": {"containers": [PLAIN]}}}), says="which no job reads"),
+    invalid(
+        "CKP02",
+        RESUME,
+        reading(tokens.POD, {"containers": [{"name": "x", "envFrom": [{"secretRef": {"name": "settings"}}]}]}),
+        says="which no job reads",
+        edge=True,
+    ),
     valid("CKP01", gang("--save /state/run")),
     valid("CKP01", gang("--save /state/run"), *lustre("PERSISTENT_2")),
     valid("CKP01", gang("--output_dir=/scratch --upload s3://bucket/run", {"emptyDir": {}})),

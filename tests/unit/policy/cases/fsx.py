@@ -246,6 +246,10 @@ def of_volume(name: str, files: list[str] | None, resource: str | None = None) -
     return Thing(type=tokens.PERSISTENT_VOLUME, name=resource or name, properties=properties, sources={"spec": files} if files else {})
 
 
+def claim_on(volume: str, name: str) -> Thing:
+    return Thing(type=tokens.VOLUME_CLAIM, name=name, properties={"metadata": {"name": name}, "spec": {"volumeName": volume}})
+
+
 def annotated(note: str) -> Thing:
     """A volume of datasets with a note."""
     plain = of_volume("datasets", ["scratch"])
@@ -287,6 +291,11 @@ LINKS = (
     invalid("FSX08", scratch(importPath="s3://b"), association(), says="data is a data repository association of it"),
     valid("FSX12", scratch(), annotated("filled from the last checkpoint")),
     valid("FSX12", scratch(), of_volume("jobs-checkpoints", ["other"])),
+    invalid("FSX12", scratch(id="fs-0123456789abcdef0"), of_volume("checkpoints", None), says="SCRATCH_2 for a volume of checkpoints"),
+    valid("FSX12", scratch(id="fs-1"), of_volume("checkpoints", None), edge=True),
+    invalid("FSX12", scratch(), of_volume("state", ["scratch"]), claim_on("state", "run-ckpt"), says="SCRATCH_2 for a volume"),
+    valid("FSX12", scratch(), of_volume("state", ["scratch"]), claim_on("state", "datasets"), edge=True),
+    valid("FSX12", scratch(), of_volume("state", ["scratch"]), claim_on("elsewhere", "run-ckpt"), edge=True),
     valid("FSX12", scratch(), of_volume("jobs-checkpoints", None)),
     invalid("FSX12", scratch(), of_volume("checkpoints", ["scratch"], "jobs"), says="SCRATCH_2 for a volume of checkpoints"),
     invalid("FSX12", DATA, scratch(**KEPT), says="SCRATCH_2 for a volume of checkpoints"),
