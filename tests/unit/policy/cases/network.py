@@ -341,7 +341,7 @@ def gpu_group(image: str, *types: str, **properties: Any) -> Thing:
 
 def nvidia_chart(address: str = "nvidia-device-plugin", version: Any = "0.20.0", **values: Any) -> Thing:
     properties = {"chart": address, **({"version": version} if version else {}), "values": values}
-    return Thing(type=tokens.RELEASE, name="plugin", properties=properties)
+    return Thing(type=tokens.RELEASE, name="plugin-chart", properties=properties)
 
 
 PLUGINS = (
