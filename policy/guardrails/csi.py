@@ -205,7 +205,7 @@ def _static_rules(volume: Resource, report: Report) -> None:
 
 
 def _mount_options(program: Program, volume: Resource, report: Report) -> None:
-    """Options of a class reach only the volumes that the class makes; one that nothing links to the volume may be meant for others."""
+    """Options of a class reach only the volumes that the class makes; one that makes some may be meant for those alone."""
     options = volume.at("spec", "mountOptions")
     if options.present and options.value != []:
         return
@@ -218,9 +218,16 @@ def _mount_options(program: Program, volume: Resource, report: Report) -> None:
         return
     names = _class_names(program, volume)
     linked = next((each for each in with_options if each.at("metadata", "name").text() in names), None)
-    told = report.refuse if linked else report.advise
+    told = report.refuse if linked or not any(_makes_volumes(program, each) for each in with_options) else report.advise
     name = (linked or with_options[0]).name
     told(volume, options, allowed=f"the options themselves: those of class {name} do not reach a volume that exists already")
+
+
+def _makes_volumes(program: Program, storage: Resource) -> bool:
+    """Whether a claim of the program has the class make its volume."""
+    name = storage.at("metadata", "name").text()
+    claims = (claim.at("spec") for claim in program.of(VOLUME_CLAIM))
+    return any(spec.at("storageClassName").text() == name and not spec.at("volumeName").text() for spec in claims)
 
 
 def _class_names(program: Program, volume: Resource) -> set[str]:

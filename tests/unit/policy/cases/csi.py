@@ -198,7 +198,13 @@ CASES = (
     valid("CSI04", FIRST, volume({MOUNT: b.DELETE}), edge=True),
     valid("CSI04", FIRST, volume({MOUNT: ""}), edge=True),
     valid("CSI04", b.lustre(deploymentType="SCRATCH_1"), volume({MOUNT: b.DELETE}, FROM_FILES)),
-    # A class that the volume or a claim on it names is more than advice.
+    # A class whose options nothing else can take, or one that the volume or a claim on it names, is more than advice.
+    invalid(
+        "CSI04",
+        *(FLOCK, volume({"spec/mountOptions": b.DELETE}), claim("1200Gi", {"spec/storageClassName": "dynamic"})),
+        says="those of class dynamic",
+        edge=True,
+    ),
     invalid("CSI04", FLOCK, volume({"spec/mountOptions": b.DELETE, "spec/storageClassName": "dynamic"}), says="those of class dynamic"),
     invalid(
         "CSI04",
