@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from guardrails.facts import instance_types, load
-from guardrails.template import GPU, NEURON, NEURON_CORE
+from guardrails.facts import efa_interfaces, instance_types, load
+from guardrails.template import EFA, GPU, NEURON, NEURON_CORE
 
 _HYPERVISOR_SHARE = 0.075
 """Part of the memory that Karpenter takes for the hypervisor and the kernel."""
@@ -20,7 +20,7 @@ class Allocatable:
     cpus: float
     memory: float
     devices: Mapping[str, int] = field(default_factory=dict)
-    """GPUs, Neuron devices and cores; those of which nothing is known are left out."""
+    """GPUs, Neuron devices and cores, EFA interfaces; those of which nothing is known are left out."""
 
 
 def allocatable(instance_type: str) -> Allocatable | None:
@@ -31,7 +31,8 @@ def allocatable(instance_type: str) -> Allocatable | None:
     cpus, memory_mib, most_pods = size
     reserved_mib = _KUBELET_MIB + _KUBELET_MIB_PER_POD * most_pods + _EVICTION_MIB
     memory = (memory_mib * (1 - _HYPERVISOR_SHARE) - reserved_mib) * 1024**2
-    return Allocatable(cpus - _reserved_cpus(cpus), memory, _devices(instance_type))
+    interfaces = {EFA: count} if (count := efa_interfaces().get(instance_type)) is not None else {}
+    return Allocatable(cpus - _reserved_cpus(cpus), memory, {**_devices(instance_type), **interfaces})
 
 
 def _devices(name: str) -> dict[str, int]:

@@ -11,11 +11,15 @@ from guardrails.tokens import APPLICATION, POD
 
 _MOVING = frozenset({"latest", "main", "master", "nightly", "stable", "edge", "dev", "develop", "head", "current", "release", "lts"})
 _MAJOR = re.compile(r"v?[0-9]+")
+_MAJOR_OF = re.compile(r"v?[0-9]{1,3}")
+"""Before a suffix; a longer number counts builds."""
 _MINOR = re.compile(r"v?[0-9]+\.[0-9]+")
 _OPEN = re.compile(r"v?[0-9]+(?:\.[0-9]+)?\.[xX*]")
 # A version down to the patch, or a day.
 _WHOLE = re.compile(r"(?:^|[^0-9.])v?[0-9]+\.[0-9]+\.[0-9]+|[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _CHART_VERSION = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(?:[-+][0-9A-Za-z.+-]*)?")
+# What the chart or another tool puts in.
+_FILLED_IN = re.compile(r"\{\{|\$")
 _TAG_KEY = re.compile(r"(?:.*[_-]?image[_-]?)?tag(?:[_-]?version)?", re.IGNORECASE)
 _IMAGE_KEY = re.compile(r"(?:.*[_-])?image|[a-z]+Image")
 # NVIDIA's catalogue names releases by month and does not push one again.
@@ -74,7 +78,7 @@ def _says_so(tag: str) -> bool:
         return True
     if _WHOLE.search(tag):
         return False
-    return parts[0] in _MOVING or bool(_MAJOR.fullmatch(parts[0]) or _OPEN.fullmatch(parts[0]))
+    return parts[0] in _MOVING or bool(_MAJOR.fullmatch(tag) or _MAJOR_OF.fullmatch(parts[0]) or _OPEN.fullmatch(parts[0]))
 
 
 def _chart(resource: Resource, report: Report) -> None:
@@ -118,7 +122,7 @@ def _values(resource: Resource, values: Node, report: Report) -> None:
 def _setting(resource: Resource, name: str, value: Node, report: Report, *, of_image: bool = True) -> None:
     text = value.text()
     tag = text if _TAG_KEY.fullmatch(name) else text.rpartition("/")[2].partition(":")[2]
-    if tag and "@" not in text and (_is_moving(tag) if of_image else _says_so(tag)):
+    if tag and "@" not in text and not _FILLED_IN.search(tag) and (_is_moving(tag) if of_image else _says_so(tag)):
         report.refuse(resource, value, allowed=_PINNED)
 
 

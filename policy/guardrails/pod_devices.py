@@ -156,7 +156,8 @@ def _fits_one(resource: Resource, template: PodTemplate, program: Program, repor
                 found = f"asking {_plain(wanted / scale, unit)} {unit}"
                 allowed = f"at most {_plain(room / scale, unit)} {unit}, what {largest} leaves to pods"
                 report.refuse(resource, template.spec.at("containers"), allowed=allowed, found=found)
-    for device in DEVICES:
+    # On types that the pod itself names, interfaces are EFA06's.
+    for device in DEVICES if places[0].pool is None else (*DEVICES, EFA):
         with report.part():
             _devices_fit(resource, template, places, device, report)
 

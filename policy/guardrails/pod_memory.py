@@ -192,7 +192,7 @@ RULES = (
         types=_TRAINERS,
         check=_guaranteed,
         why="one throttled or evicted rank holds all others of the job up.",
-        fix="set cpu and memory limits of the training container, and requests equal to them.",
+        fix="set cpu and memory limits of each container, or of the pod itself, and requests equal to them.",
         source="Kubernetes: quality of service classes; AWS Ray Train guide",
         valid=(_pod({GPU: 8, "cpu": "180", "memory": "1800Gi"}),),
         invalid=(_pod({GPU: 8}, requests={"cpu": "8", "memory": "64Gi"}),),

@@ -16,7 +16,8 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _VOCABULARY = re.compile(r"(?:^|[_.-])(?:PAD|EOS|BOS|UNK|MASK|SEP|CLS|STOP|SPECIAL|MAX|MIN|NUM)_TOKEN$", re.IGNORECASE)
-_NO_SECRET = re.compile(r"|[0-9]{1,4}|true|false|yes|no|on|off|none|null", re.IGNORECASE)
+_NO_SECRET = re.compile(r"|[0-9]{1,4}|true|false|yes|no|on|off|none|null|x{3,}|\*{3,}|\.{3}", re.IGNORECASE)
+_COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
 # Other variables, commands that print the value, and where it is kept: a file, AWS Secrets Manager, a parameter, Vault.
 _REFERENCE = re.compile(
     r".*(?:\$\(.*\)|\$\{.*\}|`).*|\$[A-Za-z_][A-Za-z0-9_]*|(?:~|\.{1,2})/\S*|/[a-z][\w.-]*(?:/[\w.@-]+)+/?"
@@ -102,7 +103,7 @@ def _entry(resource: Resource, name: str, value: Node, report: Report) -> None:
 
 
 def _set_in(resource: Resource, text: Node, report: Report) -> None:
-    for exported, name, value in _SET_BY_SHELL.findall(text.text()):
+    for exported, name, value in _SET_BY_SHELL.findall(_COMMENT.sub("", text.text())):
         plain = value.strip("\"'")
         if _is_secret(exported or name, lambda plain=plain: plain) and not _shape(plain):
             _refuse(resource, text, exported or name, report)

@@ -89,4 +89,7 @@ CASES = (
     invalid("POD03", application(kustomize={"images": ["trainer=registry.example/trainer:main"]}), says="images[0] is trainer=registry"),
     valid("POD03", application(helm={"values": "image: {tag: 1.4.2}", "parameters": [{"name": "replicas", "value": "2"}]})),
     valid("POD03", application(helm={"values": "image: {{ tag }}"})),
+    valid("POD03", image("x:12345-linux"), edge=True),
+    invalid("POD03", image("x:123-linux"), says="x:123-linux; allowed", edge=True),
+    valid("POD03", release({"image": {"repository": "x", "tag": "{{ .Chart.AppVersion }}"}})),
 )

@@ -197,4 +197,6 @@ CASES = (
     valid("POD06", on("p4d.24xlarge", cpu="95"), daemon("1", nodeSelector={TYPE: "m7i.2xlarge"})),
     invalid("POD06", pool("p4d.24xlarge"), either("gpu", "gpu", cpu="180"), says="what p4d.24xlarge leaves"),
     valid("POD06", pool("p4d.24xlarge"), either("gpu", "other", cpu="90")),
+    valid("POD06", pool("p4d.24xlarge"), asking({EFA: 4}, nodeSelector={"team.example/pool": "gpu"}), edge=True),
+    invalid("POD06", pool("p4d.24xlarge"), asking({EFA: 5}, nodeSelector={"team.example/pool": "gpu"}), says="at most 4 vpc", edge=True),
 )

@@ -147,4 +147,7 @@ CASES = (
     valid("POD02", shell('export HF_TOKEN="$(cat /secrets/hub)" DB_PASSWORD=$FROM_SECRET')),
     valid("POD02", shell("python3 train.py --db-password-file=/secrets/db token=abc")),
     valid("POD02", config_map(script="TOKEN=os.environ['HF_TOKEN']\npassword=read()\n"), edge=True),
+    valid("POD02", config_map(start="#!/bin/sh\n# usage: HF_TOKEN=hf_abc ./start\npython3 train.py\n")),
+    invalid("POD02", config_map(start="# start\nHF_TOKEN=abc ./train\n"), says="data.start is a literal in HF_TOKEN", edge=True),
+    valid("POD02", variable("HF_TOKEN", value="xxxx")),
 )
