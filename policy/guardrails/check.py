@@ -62,7 +62,7 @@ def load_configuration(path: str | None) -> Configuration:
     if path is None:
         return Configuration()
     try:
-        values = read_json(Path(path).read_text(encoding="utf-8"))
+        values = read_json(Path(path).read_text(encoding="utf-8-sig"), once=True)
     except (OSError, UnicodeDecodeError, DocumentError) as error:
         raise ConfigurationError(f"{path}: {error}") from None
     if not isinstance(values, dict):
@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _standard_input() -> str:
     try:
-        return sys.stdin.read()
+        return sys.stdin.read().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise ManifestError(f"stdin: no UTF-8 text (byte {error.start})") from None
 

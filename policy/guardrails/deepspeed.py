@@ -4,7 +4,9 @@ import difflib
 from typing import TypeGuard
 
 from guardrails.deepspeed_fields import AUTO, autos, numeric, sections, truth, whole
+from guardrails.document import DocumentError
 from guardrails.facts import load
+from guardrails.hjson import read_hjson
 from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
@@ -56,6 +58,10 @@ def _factors(micro: int | None, steps: int | None, replicas: int | None) -> str:
 
 
 def _sizes(config: Resource, report: Report) -> None:
+    text = config.properties.raw
+    if isinstance(text, str):
+        report.refuse(config, config.properties, allowed="JSON or Hjson in which each key stands once", found=_fault(text))
+        return
     with report.part():
         if not config.at(_GLOBAL).present and not config.at(_MICRO).present:
             report.refuse(config, config.at(_MICRO), allowed=f"a number, or one for {_GLOBAL}: DeepSpeed needs one of the two")
@@ -73,6 +79,15 @@ def _sizes(config: Resource, report: Report) -> None:
                     field = section.fields.get(name)
                     if field and node.value != AUTO and not field.takes(node.value):
                         report.refuse(config, node, allowed=str(field), found="null" if node.raw is None else None)
+
+
+def _fault(text: str) -> str:
+    """Why DeepSpeed can't read a file."""
+    try:
+        read_hjson(text)
+    except DocumentError as error:
+        return f"unreadable at line {error.line} ({error})"
+    return "unreadable"
 
 
 def _positive(config: Resource, node: Node, report: Report) -> None:

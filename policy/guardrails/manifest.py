@@ -8,14 +8,14 @@ from typing import Any
 
 import yaml
 
-from guardrails.document import DocumentError, read_json, read_yaml
+from guardrails.document import DocumentError, DuplicateError, Loader, read_json, read_yaml
+from guardrails.hjson import read_hjson
 from guardrails.node import Node
 from guardrails.rule import Resource
-from guardrails.tokens import DEEPSPEED
+from guardrails.tokens import DEEPSPEED, LIST
 from guardrails.view import deepspeed, manifest
 
 STDIN = "-"
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _STEP = re.compile(r'\["(?P<quoted>.*?)"\]|\[(?P<index>[0-9]+)\]|(?P<key>[^.\[]+)')
 
 
@@ -48,7 +48,7 @@ class Document:
 
     def _root(self) -> Any:
         try:
-            nodes = [node for node in yaml.compose_all(self.text, Loader=_LOADER) if not _is_empty(node)]
+            nodes = [node for node in yaml.compose_all(self.text, Loader=Loader) if not _is_empty(node)]
         except yaml.YAMLError:
             return None  # JSON that is no YAML, such as one with an escaped emoji.
         return nodes[self.index] if self.index < len(nodes) else None
@@ -78,7 +78,7 @@ def _text(path: str) -> str:
 def _documents(path: str, text: str) -> Iterator[Document]:
     file = "stdin" if path == STDIN else _relative(path)
     try:
-        parsed = [read_json(text)] if path.endswith(".json") else read_yaml(text)
+        parsed = _parsed(path, text)
     except DocumentError as error:
         raise ManifestError(f"{file}:{error.line}: {error}") from None
     if not parsed:
@@ -87,16 +87,48 @@ def _documents(path: str, text: str) -> Iterator[Document]:
         yield Document(file=file, text=text, index=index, resource=_resource(file, index, value, len(parsed)))
 
 
+def _parsed(path: str, text: str) -> list[Any]:
+    """The documents of a file: JSON whatever its name is, else Hjson where it is DeepSpeed's, else YAML."""
+    json_file = path.lower().endswith((".json", ".hjson"))
+    if not json_file and not text.lstrip().startswith(("{", "//", "/*")):
+        return read_yaml(text)
+    try:
+        return [read_json(text, once=True)]
+    except DuplicateError:
+        raise
+    except DocumentError as error:
+        try:
+            found = read_hjson(text)
+        except DuplicateError:
+            raise
+        except DocumentError:
+            found = None
+        if deepspeed(found, Path(path).name):
+            return [found]
+        if json_file:
+            raise error from None
+        return read_yaml(text)
+
+
 def _resource(file: str, index: int, value: Any, count: int) -> Resource:
-    kind = manifest(value) or (DEEPSPEED if deepspeed(value) else None)
+    kind = manifest(value) or (DEEPSPEED if deepspeed(value, Path(file).name) else None)
     place = file if count == 1 else f"{file}#{index + 1}"
     if kind is None:
         allowed = "a Kubernetes object (apiVersion and kind) or a DeepSpeed configuration (a mapping with train_batch_size, say)"
         raise ManifestError(f"{place}: is neither; allowed: {allowed}")
+    _check_items(place, kind, value)
     metadata = value.get("metadata")
     names = [metadata.get(key) for key in ("name", "generateName")] if isinstance(metadata, dict) else []
     name = next((name for name in names if isinstance(name, str) and name), Path(file).name)
     return Resource(type=kind, name=name, urn=place, properties=Node(value, owner=name))
+
+
+def _check_items(place: str, kind: str, value: Any) -> None:
+    """An item of a plain List says itself what it is, else nothing would judge it."""
+    items = value.get("items")
+    for index, item in enumerate(items if kind == LIST and isinstance(items, list) else ()):
+        if manifest(item) is None:
+            raise ManifestError(f"{place}: items[{index}] is no Kubernetes object; allowed: apiVersion and kind in each item of a List")
 
 
 def _is_empty(node: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Helm: objects that no rule can see are told, never passed over in silence."""
+"""Helm and lists: objects that no rule can see are told, never passed over in silence."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from guardrails.decode import ASSET
 from guardrails.document import DocumentError, read_yaml
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.tokens import RELEASE
+from guardrails.tokens import APPLICATION, RELEASE, UNSEEN
 
 # What charts call the place where a user may add objects of his own.
 _OBJECT_KEYS = frozenset(
@@ -20,26 +20,56 @@ _TEMPLATE = "{{"
 _DEEPEST = 40
 
 
-def _unseen_objects(release: Resource, report: Report) -> None:
+def _unseen_objects(carrier: Resource, report: Report) -> None:
+    if carrier.type == RELEASE:
+        _release(carrier, report)
+    elif carrier.type == APPLICATION:
+        with report.part():
+            spec = carrier.at("spec")
+            for source in (spec.at("source"), *spec.at("sources").elements()):
+                with report.part():
+                    _source(carrier, source.at("helm"), report)
+    elif carrier.properties.value is not None:
+        report.refuse(carrier, carrier.properties, allowed="apiVersion and kind", found="an item without them")
+
+
+def _source(application: Resource, helm: Node, report: Report) -> None:
+    """The values of one source, as text or as a mapping."""
     with report.part():
-        for node in _object_places(release.at("values"), 0):
-            with report.part():
-                _visible(release, node, report)
+        text = helm.at("values")
+        if _TEMPLATE in text.text() and "kind:" in text.text():
+            _text_visible(application, text, report)
+    with report.part():
+        _values(application, helm.at("valuesObject"), report)
+
+
+def _values(carrier: Resource, values: Node, report: Report) -> None:
+    for node in _object_places(values, 0, report):
+        with report.part():
+            _visible(carrier, node, report)
+
+
+def _release(release: Resource, report: Report) -> None:
+    with report.part():
+        _values(release, release.at("values"), report)
     with report.part():
         for file in release.at("valueYamlFiles").elements():
             if file.text().startswith(ASSET):
                 report.refuse(release, file, allowed="values given in the program, or as an asset made of text")
 
 
-def _object_places(node: Node, depth: int) -> Iterator[Node]:
+def _object_places(node: Node, depth: int, report: Report) -> Iterator[Node]:
     """The values under keys that carry objects, at any depth; reading an unknown value on the way lists it."""
     if depth > _DEEPEST:
         return
     for key, member in node.entries():
         if key.lower() in _OBJECT_KEYS:
             yield member
-        elif isinstance(member.value, dict):
-            yield from _object_places(member, depth + 1)
+        elif isinstance(member.raw, dict):
+            yield from _object_places(member, depth + 1, report)
+        else:
+            with report.part():
+                member.value  # noqa: B018 - reading it lists it where it is unknown
 
 
 def _visible(release: Resource, node: Node, report: Report) -> None:
@@ -71,8 +101,8 @@ RULES = (
     Rule(
         id="HLM01",
         name="release-require-visible-objects",
-        title="Objects in the values of a Helm release can be read",
-        types=frozenset({RELEASE}),
+        title="Objects in the values of a chart and in lists can be read",
+        types=frozenset({RELEASE, APPLICATION, UNSEEN}),
         check=_unseen_objects,
         mandatory=False,
         why="Helm renders them on the cluster, so a NodePool or job in there is judged by no rule.",

@@ -9,18 +9,27 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from guardrails.document import DocumentError, read_json, read_yaml
+from guardrails.document import DocumentError, DuplicateError, read_json, read_yaml
+from guardrails.facts import load
+from guardrails.hjson import read_hjson
 from guardrails.node import Node, Unknown
 from guardrails.rule import Resource
 from guardrails.secret import is_secret, members
-from guardrails.tokens import APPLICATION, CONFIG_MAP, DEEPSPEED, RELEASE
+from guardrails.tokens import APPLICATION, CONFIG_MAP, DEEPSPEED, LIST, RELEASE, UNSEEN
 
 _KUBERNETES = "kubernetes:"
+_NO_KIND = LIST.removesuffix("List")
 _CARRIERS = frozenset({RELEASE, APPLICATION})
 _CARRIED_UNDER = {RELEASE: (("values",),), APPLICATION: (("spec", "source", "helm"), ("spec", "sources"))}
-_DEEPSPEED_KEYS = frozenset({"train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "zero_optimization"})
+# The first two are DeepSpeed's alone, the others are names of other trainers too.
+_OWN_KEYS = frozenset({"zero_optimization", "train_micro_batch_size_per_gpu"})
+_DEEPSPEED_KEYS = _OWN_KEYS | {"train_batch_size", "gradient_accumulation_steps"}
+_ANY_KEYS = frozenset(load("deepspeed")["topLevel"])
 _DEEPSPEED_FILE = re.compile(r"(^|[-_.])(ds|deepspeed|zero)([-_.0-9]|$)", re.IGNORECASE)
 _OLDER_BUCKET = re.compile(r"(aws:s3/bucket[A-Za-z]*)V2:(Bucket[A-Za-z]*)V2")
+_YAML, _JSON = (".yaml", ".yml"), (".json", ".hjson")
+# What is filled in before DeepSpeed reads it may be no JSON yet.
+_TEMPLATE = re.compile(r"\$[({A-Za-z_]|\{\{|\{%|<%|@@")
 # A chart's values are no deeper than this; what is deeper is an attempt to exhaust the stack.
 _DEEPEST = 40
 
@@ -46,9 +55,16 @@ def manifest(value: Any) -> str | None:
     return token(version, kind) if isinstance(version, str) and isinstance(kind, str) and version and kind else None
 
 
-def deepspeed(value: Any) -> bool:
-    """Whether a value is a DeepSpeed configuration."""
-    return isinstance(value, Mapping) and not _DEEPSPEED_KEYS.isdisjoint(value)
+def deepspeed(value: Any, name: str = "") -> bool:
+    """Whether the content of a file is a DeepSpeed configuration: by a key of its own, or by its name or a key that others have too."""
+    return isinstance(value, Mapping) and (not _OWN_KEYS.isdisjoint(value) or _is_mostly_deepspeed(value, name))
+
+
+def _is_mostly_deepspeed(value: Mapping[str, Any], name: str) -> bool:
+    if _DEEPSPEED_KEYS.isdisjoint(value) and not _DEEPSPEED_FILE.search(name):
+        return False
+    known = len(_ANY_KEYS.intersection(value))
+    return known > 0 and 2 * known >= len(value)
 
 
 def objects(node: Node, owner: Resource, *, depth: int = 0) -> Iterator[Resource]:
@@ -59,12 +75,16 @@ def objects(node: Node, owner: Resource, *, depth: int = 0) -> Iterator[Resource
     if kind:
         yield from views(_part(owner, kind, node))
     elif isinstance(node.raw, Mapping):
-        for _, member in node.entries():
-            yield from objects(member, owner, depth=depth + 1)
+        for name, member in node.entries():
+            found = _configuration(owner, name, member, within_values=True)
+            if found is not None:
+                yield found
+            else:
+                yield from objects(member, owner, depth=depth + 1)
     elif isinstance(node.raw, list):
         for member in node.elements():
             yield from objects(member, owner, depth=depth + 1)
-    elif isinstance(node.raw, str) and "apiVersion" in node.raw and "kind" in node.raw:
+    elif isinstance(node.raw, str) and (("apiVersion" in node.raw and "kind" in node.raw) or _mentions(node.raw)):
         for document in documents(node):
             yield from objects(document, _concealing(owner, node, document.raw), depth=depth + 1)
 
@@ -116,10 +136,15 @@ def _reach(node: Node, keys: tuple[str, ...]) -> Node | None:
 
 def _items(resource: Resource) -> Iterator[Resource]:
     """The items of a List; one that does not say its kind has that of the list."""
-    items = _reach(resource.properties, ("items",))
-    for item in items.elements() if items else ():
-        if isinstance(item.raw, Mapping):
-            kind = manifest(item.raw) or resource.type.removesuffix("List")
+    items = resource.properties.at("items") if isinstance(resource.properties.raw, Mapping) else resource.properties
+    if isinstance(items.raw, Unknown):
+        yield _part(resource, UNSEEN, items)
+        return
+    for item in items.elements():
+        kind = manifest(item.raw) or resource.type.removesuffix("List")
+        if isinstance(item.raw, Unknown) or (isinstance(item.raw, Mapping) and kind == _NO_KIND):
+            yield _part(resource, UNSEEN, item)
+        elif isinstance(item.raw, Mapping):
             yield from views(_part(resource, kind, item))
 
 
@@ -130,19 +155,55 @@ def _configurations(resource: Resource) -> Iterator[Resource]:
         yield _part(resource, DEEPSPEED, data)
         return
     for name, file in data.entries():
-        if isinstance(file.raw, Unknown) and _DEEPSPEED_FILE.search(name):
-            yield _part(resource, DEEPSPEED, file)
-        elif name.endswith((".json", ".yaml", ".yml")) and isinstance(file.raw, str):
-            parsed = _parsed(file)
-            if deepspeed(parsed):
-                yield _part(_concealing(resource, file, parsed), DEEPSPEED, Node(parsed, file.path, file.owner))
+        found = _configuration(resource, name, file)
+        if found is not None:
+            yield found
 
 
-def _parsed(file: Node) -> Any:
+def _configuration(owner: Resource, name: str, node: Node, *, within_values: bool = False) -> Resource | None:
+    """The DeepSpeed configuration that a value is; one that can't be known yet by its name, one that can't be read as the text it is.
+
+    `within_values`: a chart may have some of the keys among its own, so only what consists of them for the most part is one.
+    """
+    raw = node.raw
+    if isinstance(raw, Unknown):
+        return _part(owner, DEEPSPEED, node) if _DEEPSPEED_FILE.search(name) else None
+    if isinstance(raw, str):
+        return _text_configuration(owner, name, node)
+    is_one = within_values and isinstance(raw, Mapping) and _is_mostly_deepspeed(raw, name)
+    return _part(owner, DEEPSPEED, node) if is_one else None
+
+
+def _text_configuration(owner: Resource, name: str, node: Node) -> Resource | None:
+    named = _DEEPSPEED_FILE.search(name) is not None
+    if not named and not _mentions(node.raw):
+        return None
     try:
-        return read_json(file.raw)
+        parsed = _parsed(name, node, named=named)
     except DocumentError:
-        return next((document.raw for document in documents(file)), None)
+        broken = named and not _TEMPLATE.search(node.raw) and any(key in node.raw for key in _ANY_KEYS)
+        return _part(owner, DEEPSPEED, node) if broken else None
+    return _part(_concealing(owner, node, parsed), DEEPSPEED, Node(parsed, node.path, node.owner)) if deepspeed(parsed, name) else None
+
+
+def _parsed(name: str, node: Node, *, named: bool) -> Any:
+    """What a file holds; raises DocumentError where it should be JSON and is none."""
+    text, suffix = node.raw, name.lower()
+    if suffix.endswith(_JSON) or text.lstrip("\ufeff \t\r\n").startswith("{"):
+        try:
+            return read_json(text, once=True)
+        except DuplicateError:
+            raise
+        except DocumentError:
+            if not suffix.endswith(_YAML):
+                return read_hjson(text)
+    if suffix.endswith(_YAML) or (named and "." not in name):
+        return next((document.raw for document in documents(node)), None)
+    return None
+
+
+def _mentions(text: str) -> bool:
+    return any(key in text for key in _DEEPSPEED_KEYS)
 
 
 def _part(owner: Resource, kind: str, node: Node) -> Resource:

@@ -160,6 +160,11 @@ def test_every_format_tells_rule_place_value_and_fix(form: str, pools: str, caps
     assert " ".join(fix.split()) in " ".join(text.replace("\\n", " ").split())
 
 
+def test_yaml_in_braces_is_yaml(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("{apiVersion: v1, kind: Namespace, metadata: {name: =}}")
+    assert main([str(tmp_path / "a.yaml")]) == 0
+
+
 def test_a_file_without_a_fault_ends_with_status_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "good.yaml").write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n")
     assert main([str(tmp_path / "good.yaml")]) == 0
@@ -177,6 +182,10 @@ def test_a_file_without_a_fault_ends_with_status_0(tmp_path: Path, capsys: pytes
         ("a.yaml", "apiVersion: v1\nkind: Namespace\n---\n- 1\n", "a.yaml#2: is neither"),
         ("a.json", "{\n 'a': 1}", "a.json:2: no valid JSON"),
         ("a.json", "[]", "is neither"),
+        ("a.json", '{"apiVersion": "v1", # x\n"kind": "Pod"}', "a.json:1: no valid JSON"),
+        ("a.json", '{"train_batch_size": 1, "train_batch_size": 2}', "the key train_batch_size stands twice"),
+        ("a.yaml", '{"apiVersion": "v1", "kind": "Pod", "kind": "Job"}', "the key kind stands twice"),
+        ("a.yaml", "apiVersion: v1\nkind: List\nitems:\n- {metadata: {name: a}}\n", "a.yaml: items[0] is no Kubernetes object"),
         ("a.json", '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x\\ud800"}}', "a.json:1: no valid JSON: 'utf-8' codec"),
         ("a.json", "1" * 5000, "a.json:1: no valid JSON: Exceeds the limit"),
         ("a.yaml", BOMB, "more than"),
@@ -229,12 +238,14 @@ def test_the_configuration_of_the_pack_holds_for_files_too(pools: str, tmp_path:
     config.write_text('{"KRP033": "advisory"}')
     assert main([pools, "--config", str(config)]) == 2
     assert "did you mean KRP03?" in capsys.readouterr().err
-    for text, words in (("[]", "is no mapping; allowed: rule names and their levels"), ("{", "no valid JSON")):
+    twice = '{"KRP03": "advisory", "KRP03": "disabled"}'
+    bad = (("[]", "is no mapping; allowed: rule names and their levels"), ("{", "no valid JSON"), (twice, "the key KRP03 stands twice"))
+    for text, words in bad:
         config.write_text(text)
         assert main([pools, "--config", str(config)]) == 2
         assert f"error: {config}" in (said := capsys.readouterr().err)
         assert words in said
-    config.write_text('{"all": "advisory"}')
+    config.write_text('\ufeff{"all": "advisory"}')
     assert main([pools, "--config", str(config)]) == 0
 
 
@@ -262,6 +273,27 @@ def test_json_names_the_pack_and_reads_line_by_line(pools: str, capsys: pytest.C
 def test_a_deepspeed_configuration_is_known_by_its_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "ds.json").write_text('{\n\t"train_batch_size": 64,\n\t"gradient_accumulation_steps": 1\n}')
     assert main([str(tmp_path / "ds.json")]) in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ds.json", '// ours\n{"train_micro_batch_size_per_gpu": 1, # one\n"gradient_cliping": 1}'),
+        ("ds.JSON", '{"train_micro_batch_size_per_gpu": 1, "gradient_cliping": 1,}'),
+        ("ds.hjson", "train_micro_batch_size_per_gpu: 1\ngradient_cliping: 1"),
+        ("ds.txt", '{"train_micro_batch_size_per_gpu": 1, "gradient_cliping": 1}'),
+        ("-", '\ufeff{"train_micro_batch_size_per_gpu": 1, "gradient_cliping": 1 // x\n}'),
+        ("ds_config.json", '{"fp16": {"enabled": true}, "gradient_cliping": 1}'),
+    ],
+)
+def test_a_deepspeed_file_is_read_as_deepspeed_reads_it(
+    name: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    Path("ds").with_name(name if name != "-" else "unused").write_text(text)
+    assert main([name]) == 1
+    assert "gradient_cliping" in capsys.readouterr().out
 
 
 def test_the_pack_checks_files_from_its_own_folder(pools: str) -> None:

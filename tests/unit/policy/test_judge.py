@@ -2,10 +2,10 @@
 
 import pytest
 
-from guardrails import RULES
+from guardrails import RULES, tokens
 from guardrails.judge import by_id
 from tests.unit.policy.analyzer import UNKNOWN, Diagnostic, Thing, analyze
-from tests.unit.policy.cases import csi, efs, fsx
+from tests.unit.policy.cases import csi, efs, fsx, release
 
 pytestmark = pytest.mark.policy
 
@@ -25,6 +25,15 @@ def test_what_only_up_knows_is_told_once_for_each_rule_with_all_places() -> None
         ("FSX10", (fsx.scratch(subnetIds="subnet-1"), fsx.of_id(UNKNOWN)), "other.id"),
         ("CSI03", (csi.named(csi.EBS, metadata={"name": UNKNOWN}), csi.claim()), "gp3.metadata.name"),
         ("EFS04", (efs.efs(), efs.nfs(), efs.target("a")), "home-a.subnetId"),
+        ("HLM01", (Thing(type=tokens.LIST, name="all", properties={"items": UNKNOWN}),), "all.items"),
+        (
+            "HLM01",
+            (Thing(type=tokens.LIST, name="all", properties={"items": [{"kind": "Pod", "apiVersion": "v1"}, UNKNOWN]}),),
+            "all.items[1]",
+        ),
+        ("HLM01", (release.application(values=UNKNOWN),), "app.spec.source.helm.values"),
+        ("HLM01", (release.application(valuesObject={"a": UNKNOWN}),), "app.spec.source.helm.valuesObject.a"),
+        ("DSP02", (Thing(type=tokens.RELEASE, name="app", properties={"values": {"deepspeed": UNKNOWN}}),), "app.values.deepspeed"),
         ("EFS04", (efs.efs(), efs.subnet("a"), efs.target("a")), "home-a.securityGroups[0]"),
     ],
 )

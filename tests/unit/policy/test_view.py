@@ -118,12 +118,17 @@ def test_an_application_carries_what_its_sources_set() -> None:
 
 
 def test_an_item_of_a_list_has_its_own_kind_or_that_of_the_list() -> None:
-    assert carried("kubernetes:core/v1:PodList", {"items": [NAMESPACE, {"metadata": {"name": "a"}}, UNKNOWN]}) == [
+    assert carried("kubernetes:core/v1:PodList", {"items": [NAMESPACE, {"metadata": {"name": "a"}}, UNKNOWN, 1]}) == [
         ("core/v1:Namespace", "owner/jobs", "items[0]"),
         ("core/v1:Pod", "owner/a", "items[1]"),
+        (tokens.UNSEEN, "owner", "items[2]"),
     ]
-    assert carried("kubernetes:core/v1:List", {"items": UNKNOWN}) == []
-    assert carried("kubernetes:core/v1:List", {}) == []
+    assert carried(tokens.LIST, {"items": [{"metadata": {}}, NAMESPACE]}) == [
+        (tokens.UNSEEN, "owner", "items[0]"),
+        ("core/v1:Namespace", "owner/jobs", "items[1]"),
+    ]
+    assert carried(tokens.LIST, {"items": UNKNOWN}) == [(tokens.UNSEEN, "owner", "items")]
+    assert carried(tokens.LIST, {}) == []
 
 
 def test_a_list_carries_what_its_items_carry() -> None:
@@ -145,7 +150,15 @@ def test_a_config_map_carries_the_deepspeed_configurations_among_its_files(name:
     [
         None,
         {},
-        {"notes.txt": json.dumps(ZERO)},
+        {"notes.txt": yaml.safe_dump(ZERO)},
+        {"train.py": "CONFIG = {'train_batch_size': 64}"},
+        {"ds.json": json.dumps({"datasets": ["a"]})},
+        {"deepspeed-hostfile": "worker-0 slots=8"},
+        {"deepspeed_zero3.yaml": yaml.safe_dump({"deepspeed_config": {"zero_stage": 3}, "distributed_type": "DEEPSPEED"})},
+        {"args.yaml": yaml.safe_dump({"gradient_accumulation_steps": 4, "learning_rate": 1e-4, "num_train_epochs": 3})},
+        {"ds_config.json": '{"train_batch_size": ${GLOBAL_BATCH}}'},
+        {"ds_config.json": "{"},
+        {"settings.json": '{"train_batch_size": 64,'},
         {"other.json": json.dumps({"a": 1})},
         {"broken.json": "{"},
         {"empty.yaml": ""},
@@ -156,6 +169,43 @@ def test_a_config_map_carries_the_deepspeed_configurations_among_its_files(name:
 )
 def test_a_config_map_with_other_files_carries_nothing(files: Any) -> None:
     assert config_map(files) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ds_config", json.dumps(ZERO)),
+        ("ds_config", yaml.safe_dump(ZERO)),
+        ("ds_config.hjson", json.dumps(ZERO)),
+        ("ds_config.JSON", json.dumps(ZERO)),
+        ("notes.txt", json.dumps(ZERO)),
+        ("ds.json", "// ours\n{/* x */ 'train_batch_size': 64, # all\n}"),
+        ("ds.json", "train_batch_size: 64\nfp16: {enabled: true}"),
+        ("ds_config.json", json.dumps({"fp16": {"enabled": True}, "bf16": {"enabled": True}})),
+        ("settings.json", json.dumps({"train_micro_batch_size_per_gpu": 1, "a": 1, "b": 2, "c": 3})),
+    ],
+)
+def test_a_file_is_read_as_deepspeed_reads_it(name: str, text: str) -> None:
+    assert config_map({name: text}) == [(tokens.DEEPSPEED, "owner", f'data["{name}"]' if "." in name else f"data.{name}")]
+
+
+def test_a_file_that_cannot_be_read_is_carried_as_the_text_it_is() -> None:
+    for text in ('{"train_batch_size": 64', '{"train_batch_size": 1, "train_batch_size": 2}', '{"fp16": {"enabled" true}}'):
+        owner = Resource(type=tokens.CONFIG_MAP, name="owner", properties=Node({"data": {"ds.json": text}}))
+        assert [part.properties.raw for part in views(owner)[1:]] == [text]
+
+
+def test_values_carry_deepspeed_configurations_at_any_depth() -> None:
+    zero = {"zero_optimization": {"stage": 3}}
+    assert release(deepspeed=ZERO, a={"config": zero}) == [
+        (tokens.DEEPSPEED, "owner", "values.deepspeed"),
+        (tokens.DEEPSPEED, "owner", "values.a.config"),
+    ]
+    assert release(a={"ds.json": json.dumps(zero)}) == [(tokens.DEEPSPEED, "owner", 'values.a["ds.json"]')]
+    assert release(text=yaml.safe_dump({"a": {"config": zero}})) == [(tokens.DEEPSPEED, "owner", "values.text.a.config")]
+    assert release(deepspeed=UNKNOWN) == [(tokens.DEEPSPEED, "owner", "values.deepspeed")]
+    # A chart's own values.
+    assert release(trainer={"train_micro_batch_size_per_gpu": 4, "image": "a", "replicas": 2}, deepspeed={"enabled": True}) == []
 
 
 @pytest.mark.parametrize("name", ["ds_config.json", "deepspeed.json", "zero3.yaml", "my-ds"])

@@ -39,6 +39,11 @@ def placed(settings: dict[str, Any], namespace: str = "training") -> Thing:
     return replace(config, properties={**config.properties, "metadata": {"name": "deepspeed", "namespace": namespace}})
 
 
+def file(text: str) -> Thing:
+    """A ConfigMap with a text of one's own."""
+    return Thing(type=tokens.CONFIG_MAP, name="settings", properties={"data": {"ds.json": text}})
+
+
 def named(name: str, thing: Thing) -> Thing:
     return replace(thing, name=name)
 
@@ -115,6 +120,13 @@ CASES = (
     valid("DSP02", zero(3, stage3_max_live_parameters=1000000000)),
     valid("DSP02", ds(**{STEPS: 1}), edge=True),
     invalid("DSP02", ds(**{STEPS: 0}), says="gradient_accumulation_steps is 0", edge=True),
+    valid("DSP02", file('{"train_batch_size": 64, # all ranks\n}')),
+    valid("DSP02", file('{"train_batch_size": ${GLOBAL_BATCH}}'), edge=True),
+    invalid(
+        "DSP02", file('{"train_batch_size": 64'), says='data["ds.json"] is unreadable at line 1 (no valid JSON or Hjson: } is missing)'
+    ),
+    invalid("DSP02", file('{"train_batch_size": "auto", "train_batch_size": 64}'), says="the key train_batch_size stands twice"),
+    invalid("DSP02", file("// ours\n{'train_batch_size': -5}"), says="train_batch_size is -5"),
     invalid("DSP02", Thing(type=tokens.DEEPSPEED, properties={"zero_optimization": {"stage": 2}}), says="DeepSpeed needs one of the two"),
     invalid("DSP02", ds(**{MICRO: "auto"}), says="only the Hugging Face Trainer fills in auto"),
     invalid("DSP02", ds(**{TOTAL: -8}), says="train_batch_size is -8"),

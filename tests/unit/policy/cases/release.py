@@ -15,6 +15,10 @@ def release(values: dict[str, Any], **properties: Any) -> Thing:
     return Thing(type=tokens.RELEASE, name="app", properties={"chart": "app", "values": values, **properties})
 
 
+def application(**helm: Any) -> Thing:
+    return Thing(type=tokens.APPLICATION, name="app", properties={"spec": {"source": {"chart": "app", "helm": helm}}})
+
+
 CASES = (
     valid("HLM01", release({"replicas": 2})),
     valid("HLM01", release({"extraObjects": [OBJECT]})),
@@ -22,6 +26,13 @@ CASES = (
     valid("HLM01", release({"sub": {"extraDeploy": []}, "note": "kind: {{ x }}"})),
     valid("HLM01", release({}, valueYamlFiles=[{**ASSET, "text": "a: 1"}])),
     valid("HLM01", release({"extraNotes": [TEMPLATE]}), edge=True),
+    valid("HLM01", application(values="extraObjects: []", valuesObject={"extraObjects": [OBJECT]})),
+    valid("HLM01", Thing(type=tokens.LIST, properties={"items": [OBJECT]})),
+    invalid(
+        "HLM01", Thing(type=tokens.LIST, properties={"items": [OBJECT, {"metadata": {"name": "a"}}]}), says="items[1] is an item without"
+    ),
+    invalid("HLM01", application(values=f"extraObjects:\n- {TEMPLATE}"), says="spec.source.helm.values is a template"),
+    invalid("HLM01", application(valuesObject={"extraObjects": [TEMPLATE]}), says="helm.valuesObject.extraObjects[0] is a template"),
     invalid("HLM01", release({"extraObjects": [TEMPLATE]}), says="values.extraObjects[0] is a template"),
     invalid("HLM01", release({"extraDeploy": TEMPLATE}), says="values.extraDeploy is a template"),
     invalid("HLM01", release({"sub": {"manifests": {"a": TEMPLATE}}}), says="values.sub.manifests.a is a template"),
