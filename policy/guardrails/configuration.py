@@ -13,7 +13,7 @@ It arrives as CrossGuard's policy configuration, a JSON file:
 
 import datetime
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fnmatch import fnmatchcase
@@ -63,7 +63,9 @@ class Exemption:
         """Whether it is about this rule and resource, whatever the day."""
         if rule.id != self.rule:
             return False
-        return fnmatchcase(resource.name, self.resource) or (bool(resource.urn) and fnmatchcase(resource.urn, self.resource))
+        names = [name for name in (resource.name, resource.urn) if name]
+        # A logical name may have brackets of its own.
+        return self.resource in names or any(fnmatchcase(name, self.resource) for name in names)
 
     def __str__(self) -> str:
         return f"the exemption of {self.resource} from {self.rule} ({self.reason})"
@@ -93,13 +95,13 @@ class Configuration:
                     return True
         return False
 
-    def idle_exemptions(self) -> list[str]:
-        """What to say of exemptions that have expired or that nothing needs."""
+    def idle_exemptions(self, undecided: Collection[str] = ()) -> list[str]:
+        """What to say of exemptions that have expired or that nothing needs; rules that are `undecided` may yet need theirs."""
         said = []
         for exemption in self.exemptions:
             if exemption.expires < self.today:
                 said.append(f"{exemption} expired on {exemption.expires}; mend the resource, or renew it with a new reason.")
-            elif exemption not in self.used:
+            elif exemption not in self.used and exemption.rule not in undecided:
                 said.append(f"{exemption} is not used: nothing there violates the rule. Remove it.")
         return said
 

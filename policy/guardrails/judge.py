@@ -56,6 +56,7 @@ class Judge:
             else:
                 self._stack_rules.append(rule)
         self._undecided: dict[AnyRule, list[str]] = {}
+        self._faulty: set[str] = set()
         self._told: set[tuple[str, str, str, str]] = set()
 
     def level(self, rule: AnyRule) -> Level:
@@ -88,7 +89,8 @@ class Judge:
             said = self._tell(rule, lambda rule=rule: rule.run(program), "the program", program)
             verdicts += [verdict for verdict in said if not rule.early or self._is_news(verdict)]
         verdicts += [self._not_evaluated(rule, places) for rule, places in self._undecided.items()]
-        verdicts += [Verdict(rule=None, level=Level.ADVISORY, message=said) for said in self.configuration.idle_exemptions()]
+        undecided = self._faulty | {rule.id for rule in self._undecided}
+        verdicts += [Verdict(rule=None, level=Level.ADVISORY, message=said) for said in self.configuration.idle_exemptions(undecided)]
         return verdicts
 
     def so_far(self, parts: Sequence[Resource], seen: Callable[[], Program]) -> list[Verdict]:
@@ -126,6 +128,7 @@ class Judge:
         try:
             report = run()
         except Exception as error:
+            self._faulty.add(rule.id)
             # The text of an error may quote any value.
             words = "" if any(each.secrets for each in judged) else f": {error}"
             said = f"{rule.id} could not judge {place} ({type(error).__name__}{words}); please report this as a fault."

@@ -13,7 +13,7 @@ from guardrails import RULES
 from guardrails.configuration import ConfigurationError, Level, read_configuration
 from guardrails.service import Service
 from tests.unit.policy import builders as b
-from tests.unit.policy.analyzer import analyze, violations
+from tests.unit.policy.analyzer import UNKNOWN, analyze, violations
 
 pytestmark = pytest.mark.unit
 
@@ -80,6 +80,18 @@ def test_an_exemption_holds_through_its_last_day_and_not_longer() -> None:
 def test_an_exemption_is_of_its_rule_alone() -> None:
     said = analyze(BAD, service=configured({"guardrails": {"exemptions": [{**EXEMPTION, "rule": "KRP02"}]}}))
     assert len(violations(said, "FSX02")) == 1
+
+
+def test_an_exemption_from_a_rule_that_could_not_decide_is_not_idle() -> None:
+    unknown = b.lustre(deploymentType=UNKNOWN, perUnitStorageThroughput=200)
+    said = analyze(unknown, service=configured({"guardrails": {"exemptions": [EXEMPTION]}}))
+    assert [d.message for d in said if "is not used" in d.message] == []
+
+
+@pytest.mark.parametrize("name", ["scratch[0]", "scratch*", "scratch[[]0]", "urn:pulumi:test::*[[]0]"])
+def test_an_exemption_names_a_resource_by_its_name_or_by_a_pattern(name: str) -> None:
+    thing = type(BAD)(type=BAD.type, name="scratch[0]", properties=BAD.properties)
+    assert analyze(thing, service=configured({"guardrails": {"exemptions": [{**EXEMPTION, "resource": name}]}})) == []
 
 
 def test_an_exemption_that_nothing_needs_is_reported() -> None:
