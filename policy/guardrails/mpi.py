@@ -224,7 +224,10 @@ def _clean_up(job: Resource, report: Report) -> None:
 
 
 def _job(launcher: dict[str, object] | None = None, worker: dict[str, object] | None = None, **spec: object) -> Example:
-    replicas = {"Launcher": {"template": {"spec": launcher or {}}}, "Worker": worker or {"replicas": 4}}
+    replicas = {
+        "Launcher": {"template": {"spec": launcher or _asking()}},
+        "Worker": worker or {"replicas": 4, "template": {"spec": _asking()}},
+    }
     return Example(MPI_JOB, {"metadata": {"name": "pretrain"}, "spec": {**spec, "mpiReplicaSpecs": replicas}})
 
 
