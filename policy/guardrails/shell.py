@@ -1,7 +1,9 @@
 """The commands of a shell script, as far as text can tell: quotes, comments, separators, here-documents."""
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 # A command substitution with two more levels of parentheses inside.
@@ -22,24 +24,39 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_HERE = re.compile(r"(?<!<)<<-?\s*(['\"]?)(\w+)\1([^\n]*\n)(.*?)^\t*\2$", re.DOTALL | re.MULTILINE)
+_HERE = re.compile(r"(?<!<)<<-?[ \t]*+(['\"]?)(\w++)\1")
+# Here-documents in here-documents are no deeper than this.
+_DEEPEST = 4
 _COMMENT = re.compile(rf"(?:{SINGLE_QUOTED}|{DOUBLE_QUOTED})|(?<!\S)\#[^\n]*", re.DOTALL)
 _ESCAPED = re.compile(r"\\([\\\"$`])|\\\n")
 
 
-def commands(text: str) -> list[list[str]]:
+def commands(text: str, depth: int = 0) -> list[list[str]]:
     """The words of each command of a script; what a here-document holds comes after the others, read alike."""
-    bodies: list[str] = []
-
-    def without_body(found: re.Match[str]) -> str:
-        bodies.append(found[4])
-        return found[3]
-
+    script, bodies = _without_bodies(text.split("\n")) if depth < _DEEPEST else (text, [])
     reader = _Reader()
-    rest = _HERE.sub(without_body, text)
-    for token in _TOKEN.finditer(rest):
+    for token in _TOKEN.finditer(script):
         reader.take(str(token.lastgroup), token[0])
-    return [*reader.finish(), *(command for body in bodies for command in commands(body))]
+    return [*reader.finish(), *(command for body in bodies for command in commands(body, depth + 1))]
+
+
+def _without_bodies(lines: Sequence[str]) -> tuple[str, list[str]]:
+    """The script without its here-documents, and these; one that nothing ends is none."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for index, line in enumerate(lines):
+        places[line.lstrip("\t")].append(index)
+    kept, bodies, at = [], [], 0
+    while at < len(lines):
+        kept.append(lines[at])
+        following = at + 1
+        for found in _HERE.finditer(lines[at]):
+            ends = places.get(found[2], [])
+            position = bisect_left(ends, following)
+            if position < len(ends):
+                bodies.append("\n".join(lines[following : ends[position]]))
+                following = ends[position] + 1
+        at = following
+    return "\n".join(kept), bodies
 
 
 def without_comments(text: str) -> str:

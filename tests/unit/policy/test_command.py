@@ -112,6 +112,9 @@ def test_a_script_after_a_shell_is_commands_and_another_text_is_one_word() -> No
         ("a &\nb", [["a"], ["b"]]),
         ("a ${B:-c d} ''", [["a", "${B:-c d}", ""]]),
         ("a <<< b c", [["a", "c"]]),
+        ("a <<X > b; c\nit's\nX\nd", [["a"], ["c"], ["d"], ["it's"]]),
+        ("a <<-'X' <<Y\n1\n\tX\n2\nY\nd", [["a"], ["d"], ["1"], ["2"]]),
+        ("a <<X\nb", [["a"], ["b"]]),
         ("echo it's  on", [["echo", "it's", "on"]]),
         ('a "b $(c "d") e"', [["a", 'b $(c "d") e']]),
     ],
@@ -163,3 +166,10 @@ def test_a_program_is_known_by_its_own_name(word: str, name: str) -> None:
 )
 def test_an_option_is_read_with_a_blank_or_an_equals_sign(arguments: list[str], value: str | None) -> None:
     assert Invocation("torchrun", arguments).option("--rdzv-endpoint") == value
+
+
+def test_a_long_script_is_read_in_a_moment() -> None:
+    for piece in ("cat <<A\n", "$(", '"$(', "${", "'", "`", "A=\"$(a '", "$(((", "# ", "bash -c 'x y' "):
+        assert scripted(piece * 2000) is not None
+    names = [f"X{number}" for number in range(2000)]
+    assert scripted("\n".join([*(f"cat <<{name}" for name in names), *reversed(names)]))
