@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from guardrails.allocatable import Allocatable, allocatable
+from guardrails.chart import CHART_TYPES, charts
 from guardrails.node import Node, shown
 from guardrails.placing import always_beside, names_pools, pools_of, wanted_labels
 from guardrails.pod_requests import KINDS, asked
@@ -12,7 +13,7 @@ from guardrails.program import Program
 from guardrails.quantity import quantity, whole
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.template import DEVICES, EFA, GPU, POD_TYPES, PodTemplate, count, pod_templates
-from guardrails.tokens import DAEMON_SET, NODE_POOL, POD
+from guardrails.tokens import CONFIG_MAP, DAEMON_SET, NODE_POOL, POD
 
 _DEVICE = re.compile(r"nvidia\.com/.+|amd\.com/gpu|vpc\.amazonaws\.com/efa|aws\.amazon\.com/neuron.*")
 _COUNTED = re.compile(r"nvidia\.com/(gpu|mig-.+)|amd\.com/gpu|aws\.amazon\.com/neuron.*")
@@ -21,6 +22,7 @@ _MEBIBYTE = 1024**2
 # The EFA driver's set-up on EKS keeps 5128 pages of 2 MiB on each node.
 _MOST_HUGE_WITH_EFA = 5128 * 2 * _MEBIBYTE
 _HUGE_MEDIUM = "HugePages"
+_SHARING = re.compile(r"\btimeSlicing\b|\bmps:")
 
 
 def _devices(resource: Resource, report: Report) -> None:
@@ -159,18 +161,25 @@ def _fits_one(resource: Resource, template: PodTemplate, program: Program, repor
     # On types that the pod itself names, interfaces are EFA06's.
     for device in DEVICES if places[0].pool is None else (*DEVICES, EFA):
         with report.part():
-            _devices_fit(resource, template, places, device, report)
+            _devices_fit(resource, template, places, device, program, report)
 
 
-def _devices_fit(resource: Resource, template: PodTemplate, places: list[_Place], device: str, report: Report) -> None:
+def _devices_fit(resource: Resource, template: PodTemplate, places: list[_Place], device: str, program: Program, report: Report) -> None:
     wanted, counts = asked(template, device), [place.room.devices.get(device) for place in places]
     if None in counts:
         return
     most = max(number for number in counts if number is not None)
-    if wanted > most:
+    if wanted > most and not (most and device == GPU and _shares_devices(program)):
         holder = next(place.type for place, number in zip(places, counts, strict=True) if number == most)
         found, allowed = f"asking {wanted:g} {device}", f"at most {most} {device}, what {holder} has"
         report.refuse(resource, template.spec.at("containers"), allowed=allowed, found=found)
+
+
+def _shares_devices(program: Program) -> bool:
+    """Whether a plug-in's configuration has several pods share a GPU: a node then offers more of them than it has."""
+    given = [settings.at("data") for settings in program.of(CONFIG_MAP)]
+    given += [chart.value(*place) for chart in charts(program) for place in (("config", "map"), ("devicePlugin", "config", "data"))]
+    return any(_SHARING.search(text.text()) for texts in given for _, text in texts.entries())
 
 
 def _places(template: PodTemplate, program: Program) -> list[_Place]:
@@ -244,7 +253,7 @@ RULES = (
         id="POD06",
         name="pod-limit-requests-to-node",
         title="A pod fits on the node it is meant for",
-        types=POD_TYPES | {NODE_POOL},
+        types=POD_TYPES | CHART_TYPES | {CONFIG_MAP, NODE_POOL},
         check=_fits,
         why="no node will ever have that much free, so the pod stays Pending while its gang holds the other nodes.",
         fix="lower requests below what the instance type leaves to pods, or choose a larger type.",

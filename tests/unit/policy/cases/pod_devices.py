@@ -88,6 +88,11 @@ SIX = {"resources": {"requests": {"cpu": "6"}}}
 ANY_TYPE = b.node_pool({"spec/template/metadata/labels": {"team.example/pool": "gpu"}, "spec/template/spec/requirements": []}, name="any")
 ZONE = "topology.kubernetes.io/zone"
 
+
+def plugin(values: dict[str, Any]) -> dict[str, Any]:
+    return {"chart": "nvidia-device-plugin", "values": values}
+
+
 CASES = (
     valid("POD04", asking({GPU: 8, EFA: 32})),
     valid("POD04", asking({GPU: "8"}, {GPU: "8"})),
@@ -171,6 +176,34 @@ CASES = (
     ),
     valid("POD06", asking({GPU: 8}, nodeSelector={TYPE: "p5.48xlarge"}), edge=True),
     invalid("POD06", asking({GPU: 9}, nodeSelector={TYPE: "p5.48xlarge"}), says="asking 9 nvidia.com/gpu; allowed: at most 8", edge=True),
+    # A plug-in that has pods share a GPU offers more than the node has.
+    *(
+        valid("POD06", sharing, asking({GPU: 16}, nodeSelector={TYPE: "p5.48xlarge"}), edge=True)
+        for sharing in (
+            Thing(type=tokens.CONFIG_MAP, name="plugin", properties={"data": {"any": "sharing:\n  timeSlicing:\n    resources: []"}}),
+            Thing(
+                type=tokens.RELEASE,
+                name="plugin",
+                properties=plugin({"config": {"map": {"default": "sharing:\n  mps:\n    resources: []"}}}),
+            ),
+            Thing(
+                type=tokens.RELEASE, name="plugin", properties=plugin({"devicePlugin": {"config": {"data": {"any": "timeSlicing: {}"}}}})
+            ),
+        )
+    ),
+    invalid(
+        "POD06",
+        Thing(type=tokens.CONFIG_MAP, name="plugin", properties={"data": {"any": "sharing: {}"}}),
+        asking({GPU: 16}, nodeSelector={TYPE: "p5.48xlarge"}),
+        says="asking 16 nvidia.com/gpu",
+    ),
+    invalid(
+        "POD06",
+        Thing(type=tokens.RELEASE, name="plugin", properties=plugin({"config": {"map": {"default": "sharing: {timeSlicing: {}}"}}})),
+        asking({EFA: 33}, nodeSelector={"team.example/pool": "gpu"}),
+        pool("p5.48xlarge"),
+        says="asking 33 vpc.amazonaws.com/efa",
+    ),
     invalid("POD06", asking({GPU: 1}, nodeSelector={TYPE: "m7i.2xlarge"}), says="at most 0 nvidia.com/gpu, what m7i.2xlarge has"),
     invalid("POD06", asking({GPU: 1}, nodeSelector={TYPE: "trn1.32xlarge"}), says="at most 0 nvidia.com/gpu"),
     invalid("POD06", asking({"aws.amazon.com/neuron": 17}, nodeSelector={TYPE: "trn1.32xlarge"}), says="at most 16 aws.amazon.com/neuron,"),
