@@ -1,5 +1,6 @@
 """Checkpoints: on storage that outlives the pod, one place for each step, and enough of them."""
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +19,14 @@ from guardrails.upload import uploads
 from guardrails.volcano_admission import mpi_tasks
 from guardrails.world import JOBS, mounted_config_maps, namespace
 
-_DIRECTORY = ("--save", "--save-dir", "--output-dir", "--checkpoint-dir", "--ckpt-dir", "--checkpoint-path", "--checkpoint.directory")
+_DIRECTORY = ("--save", "--save-dir")
+# Beside one of those they may be for logs, or for a checkpoint that is read.
+_PERHAPS = ("--output-dir", "--checkpoint-dir", "--ckpt-dir", "--checkpoint-path", "--checkpoint.directory")
 _DIRECTORY_VARIABLES = frozenset({"CHECKPOINT_DIR", "CHECKPOINT_PATH", "CKPT_DIR", "SAVE_DIR"})
 _OVERRIDE = "checkpoint.directory="
+_RELATIVE = re.compile(r"(?!([0-9]+|true|false|yes|no|none)$)[\w.][\w./-]*", re.IGNORECASE)
+_MOVES = re.compile(r"cd|pushd|--?wdir|-wd|--chdir(=.*)?|.*\.sh|.*entrypoint.*")
+_NOT_KEPT = ("configMap", "secret", "downwardAPI", "projected")
 _FILE = re.compile(r".*\.(pt|pth|ckpt|bin|safetensors|tar)")
 _KEEP = (
     "--save-total-limit",
@@ -82,34 +88,60 @@ def _workers(job: Resource, template: PodTemplate) -> str:
 
 
 def _container_place(job: Resource, container: Node, writers: Sequence[_Writer], program: Program, report: Report) -> None:
-    for node, path in _directories(container, writers):
-        if not path.startswith("/"):
-            continue
-        if _FILE.fullmatch(path) and _are_several(writers):
-            allowed = "a folder with one folder for each step: ranks that write one file overwrite each other"
-            report.refuse(job, node, allowed=allowed, found=path)
-            continue
-        lost = [f"{why}{each.where}" for each in writers if (why := _lost(job, container, each, path, program))]
-        if lost:
-            report.refuse(job, node, allowed="a path on a claim of lasting storage, or an upload beside it", found=f"{path} ({lost[0]})")
+    for node, folders in _directories(container, writers):
+        faults = [_fault(job, container, writers, folder, program) for folder in folders]
+        if all(faults):
+            found, allowed = faults[-1]
+            report.refuse(job, node, allowed=allowed, found=found)
+
+
+def _fault(job: Resource, container: Node, writers: Sequence[_Writer], folder: str, program: Program) -> tuple[str, ...]:
+    """What is wrong with a place for checkpoints and what is allowed; nothing where it may be right."""
+    path = _path(container, folder)
+    if path is None:
+        return ()
+    if path.startswith("/") and _FILE.fullmatch(path) and _are_several(writers):
+        return folder, "a folder with one folder for each step: ranks that write one file overwrite each other"
+    lost = [f"{why}{each.where}" for each in writers if (why := _lost(job, container, each, path, program))]
+    return (f"{folder} ({lost[0]})", "a path on a claim of lasting storage, or an upload beside it") if lost else ()
+
+
+def _path(container: Node, folder: str) -> str | None:
+    """Where a folder is, as it was named where nobody can tell which one it is named from; None where it is no folder at all."""
+    if not folder.startswith("/"):
+        if not _RELATIVE.fullmatch(folder):
+            return None
+        start = "" if _moves(container) else container.at("workingDir").text()
+        if not start:
+            return folder
+        folder = f"{start}/{folder}"
+    return posixpath.normpath(f"/{folder.lstrip('/')}")
+
+
+def _moves(container: Node) -> bool:
+    """Whether the program may start in another folder than the container does: an entry point or a script can do anything."""
+    return not container.at("command").present or any(_MOVES.fullmatch(word) for word in command.words(container))
 
 
 def _are_several(writers: Sequence[_Writer]) -> bool:
     return len(writers) > 1 or any(each.template.replicas > 1 or each.template.requested(GPU) > 1 for each in writers)
 
 
-def _directories(container: Node, writers: Sequence[_Writer]) -> Iterator[tuple[Node, str]]:
-    """Where the container says that checkpoints go, and the place that says so."""
+def _directories(container: Node, writers: Sequence[_Writer]) -> Iterator[tuple[Node, list[str]]]:
+    """Where the container says that checkpoints go: the place that says so, and folders that it may mean."""
     words = command.words(container)
-    call = command.Invocation("", words)
-    value = call.option(*[name for name in _DIRECTORY if _is_of_checkpoints(name, call.option(name) or "", writers)])
-    value = value or next((word.removeprefix(_OVERRIDE) for word in words if word.startswith(_OVERRIDE)), None)
-    if value:
-        yield command.place(container), value
+    call, place = command.Invocation("", words), command.place(container)
+    sure = [value for name in _DIRECTORY if _is_of_checkpoints(name, value := call.option(name) or "", writers)]
+    sure += [word.removeprefix(_OVERRIDE) for word in words if word.startswith(_OVERRIDE)]
+    for value in dict.fromkeys(sure):
+        yield place, [value]
+    perhaps = [value for name in _PERHAPS if _is_of_checkpoints(name, value := call.option(name) or "", writers)]
+    if perhaps and not sure:
+        yield place, perhaps
     for variable in container.at("env").elements():
-        name, place = variable.at("name").text(), variable.at("value")
-        if name in _DIRECTORY_VARIABLES and _is_of_checkpoints(name, place.text(), writers):
-            yield place, place.text()
+        name, value = variable.at("name").text(), variable.at("value")
+        if name in _DIRECTORY_VARIABLES and _is_of_checkpoints(name, value.text(), writers):
+            yield value, [value.text()]
 
 
 def _is_of_checkpoints(name: str, path: str, writers: Sequence[_Writer]) -> bool:
@@ -119,6 +151,9 @@ def _is_of_checkpoints(name: str, path: str, writers: Sequence[_Writer]) -> bool
 
 def _lost(job: Resource, container: Node, writer: _Writer, path: str, program: Program) -> str:
     """Why what the writer leaves at `path` is lost with the pod or the node; empty where it is not, or is uploaded."""
+    if not path.startswith("/"):
+        sent = uploads(container, path) or uploads(writer.container, path)
+        return "" if sent or _may_last(job, writer, program) else "in the container's own file system or on what goes with the pod"
     mount = _mount(writer.container.at("volumeMounts"), path)
     why = _perishable(job, writer.template, mount, path, program)
     if not why or uploads(container, path) or uploads(writer.container, path):
@@ -126,6 +161,21 @@ def _lost(job: Resource, container: Node, writer: _Writer, path: str, program: P
     if mount is not None and any(uploads(each, there) for each, there in _beside(writer, mount, path)):
         return ""
     return why
+
+
+def _may_last(job: Resource, writer: _Writer, program: Program) -> bool:
+    """Whether the container has any lasting volume that its working folder may be on."""
+    for mount in writer.container.at("volumeMounts").elements():
+        volume = _volume(writer.template, mount)
+        kept = volume is None or not any(volume.at(kind).present for kind in _NOT_KEPT)
+        if (
+            kept
+            and mount.at("readOnly").value is not True
+            and not _perishable(job, writer.template, mount, mount.at("mountPath").text(), program)
+        ):
+            return True
+    shared = job.at("spec", "volumes").elements() if job.type == VOLCANO_JOB else ()
+    return any(not _scratch(job, volume.at("volumeClaimName").text(), program) for volume in shared)
 
 
 def _beside(writer: _Writer, mount: Node, path: str) -> Iterator[tuple[Node, str]]:
@@ -151,14 +201,17 @@ def _perishable(job: Resource, template: PodTemplate, mount: Node | None, path: 
         return _scratch(job, shared.at("volumeClaimName").text(), program)
     if mount is None:
         return "in the container's own file system"
-    name = mount.at("name").text()
-    volume = next((one for one in template.spec.at("volumes").elements() if one.at("name").text() == name), None)
+    volume = _volume(template, mount)
     if volume is None:
         return ""
     for kind in ("emptyDir", "hostPath", "ephemeral"):
         if volume.at(kind).present:
-            return f"on {kind} {name}"
+            return f"on {kind} {mount.at('name').text()}"
     return _scratch(job, volume.at("persistentVolumeClaim", "claimName").text(), program)
+
+
+def _volume(template: PodTemplate, mount: Node) -> Node | None:
+    return next((one for one in template.spec.at("volumes").elements() if one.at("name").text() == mount.at("name").text()), None)
 
 
 def _inside(path: str, folder: str) -> bool:

@@ -27,6 +27,10 @@ def named(value: str, volume: dict[str, Any] | None = None) -> Thing:
     return gang("", volume, **variable("CHECKPOINT_DIR", value))
 
 
+def start(folder: str) -> dict[str, Any]:
+    return {f"{b.TASK_CONTAINER}/workingDir": folder}
+
+
 def variable(name: str, value: str) -> dict[str, Any]:
     return {f"{b.TASK_CONTAINER}/env": [{"name": name, "value": value}]}
 
@@ -52,6 +56,8 @@ def lustre(kind: str) -> tuple[Thing, Thing]:
     return claims, Thing(type=tokens.STORAGE_CLASS, name="class", properties=storage)
 
 
+CHANGES_FOLDER: dict[str, Any] = {f"{b.TASK_CONTAINER}/command": ["sh", "-c", "cd /state && python3 train.py --save run"]}
+READ_ONLY: dict[str, Any] = {f"{b.TASK_CONTAINER}/volumeMounts": [{"name": "state", "mountPath": "/data", "readOnly": True}]}
 EMPTY: dict[str, Any] = {"emptyDir": {}}
 LAUNCHER = "spec/mpiReplicaSpecs/Launcher/template/spec"
 MPIRUN = ["mpirun", "-np", "32", "python3", "train.py", "--save"]
@@ -257,4 +263,30 @@ CASES = (
     valid("CKP02", gang("--save-only-model 0")),
     valid("CKP02", gang("--save-only-model No")),
     valid("CKP02", gang("", {"configMap": {"name": "settings"}}), b.mpi_job(), config_map(auto_resume="true")),
+    # A path leads where it ends.
+    valid("CKP01", gang("--save /tmp/../state/run"), edge=True),
+    invalid("CKP01", gang("--save /state/../tmp/run"), says="/state/../tmp/run (in the container's own file system)", edge=True),
+    # Of an option for checkpoints and another for what a program writes, the first counts.
+    valid("CKP01", gang("--save /state/run --output-dir /tmp/logs")),
+    valid("CKP01", gang("--checkpoint-dir /models/base --output-dir /state/run")),
+    invalid("CKP01", gang("--save /tmp/run --output-dir /state/logs"), says="/tmp/run (in the container's own file system)"),
+    invalid("CKP01", gang("--output-dir /state/logs --save-dir /tmp/run --save /state/run"), says="/tmp/run (in"),
+    invalid("CKP01", gang("--checkpoint-dir /tmp/run --output-dir /tmp/logs"), says="(in the container's own file system)"),
+    # A relative path starts at the working folder, which an image may have put anywhere.
+    valid("CKP01", gang("--save run", **start("/state"))),
+    valid("CKP01", gang("--save ../run", **start("/state/code")), edge=True),
+    valid("CKP01", gang("--save run")),
+    valid("CKP01", gang("--save run", **start("/opt"), **CHANGES_FOLDER)),
+    valid("CKP01", gang("--save run", EMPTY, **{"spec/volumes": [{"mountPath": "/data", "volumeClaimName": "checkpoints"}]})),
+    valid("CKP01", gang("--save run --upload-to s3://bucket/run", EMPTY)),
+    valid("CKP01", gang("--save $RUN", EMPTY)),
+    valid("CKP01", gang("--save true", EMPTY)),
+    valid("CKP01", gang("--save 1000 --tp 8", EMPTY)),
+    invalid("CKP01", gang("--save run", **start("/opt/code")), says="run (in the container's own file system)"),
+    invalid("CKP01", gang("--save ../run", **start("/state")), says="../run (in the container's own file system)", edge=True),
+    invalid("CKP01", gang("--save run", EMPTY), says="run (in the container's own file system or on what goes with the pod)"),
+    invalid("CKP01", gang("--save ./run", {"configMap": {"name": "code"}}), says="./run (in the container's own file system or on"),
+    invalid("CKP01", gang("--save run", EMPTY, **start("/state")), says="run (on emptyDir state)"),
+    invalid("CKP01", named("run", EMPTY), says="value is run (in the container's own file system or on"),
+    invalid("CKP01", gang("--save run", **READ_ONLY), says="run (in"),
 )
