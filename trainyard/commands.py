@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
@@ -59,31 +60,42 @@ def preview(stack: str, progress: Progress, console: Console) -> None:
     """Print the engine's own preview of both projects. The jobs can be previewed once there is a platform."""
     session = open_session(stack, progress, start=False)
     try:
-        for project, summary, text in _previews(session, ("--diff",)):
-            console.print(text, markup=False, soft_wrap=True)
-            console.print(f"{project}: {summary.text()}", style="bold")
-            if summary.charts:
-                console.print(f"Helm renders these charts on the cluster, so no preview shows their objects: {', '.join(summary.charts)}")
+        for each in _previews(session, ("--diff",)):
+            if each.error:
+                raise each.error
+            console.print(each.text, markup=False, soft_wrap=True)
+            console.print(f"{each.project}: {each.summary.text()}", style="bold")
+            if each.summary.charts:
+                charts = ", ".join(each.summary.charts)
+                console.print(f"Helm renders these charts on the cluster, so no preview shows their objects: {charts}")
     finally:
         _stop_if_alone(session)
 
 
 def plan(stack: str, progress: Progress, console: Console) -> None:
-    """Write `build/plan-<project>.json`, `build/plan.md` and `build/policy.*`. Raises EngineError after writing where a rule refuses."""
+    """Write `build/plan-<project>.json`, `build/plan.md` and `build/policy.*`; a project that is refused does not keep the other from it.
+
+    Raises EngineError after writing where a rule or a program refuses.
+    """
     session = open_session(stack, progress, start=False)
     BUILD.mkdir(exist_ok=True)
     summaries: dict[str, Summary] = {}
+    failed: EngineError | None = None
     try:
-        for project, summary, text in _previews(session, ("--json",)):
-            summaries[project] = summary
-            (BUILD / f"plan-{project}.json").write_text(json.dumps(json.loads(text), indent=2) + "\n")
-    except EngineError as error:
-        summaries["refused"] = error.summary
-        raise
+        for each in _previews(session, ("--json",)):
+            failed = failed or each.error
+            summaries[f"{each.project} (refused)" if each.error else each.project] = each.summary
+            file = BUILD / f"plan-{each.project}.json"
+            if each.error:
+                file.unlink(missing_ok=True)
+            else:
+                file.write_text(json.dumps(json.loads(each.text), indent=2) + "\n")
     finally:
         (BUILD / "plan.md").write_text(plan_markdown(stack, summaries))
         write_outcome([row for summary in summaries.values() for row in rows(summary)], BUILD, fallback=PROGRAM)
         _stop_if_alone(session)
+    if failed:
+        raise failed
     for project, summary in summaries.items():
         console.print(f"build/plan-{project}.json: {summary.text()}")
 
@@ -95,18 +107,22 @@ def judge(stack: str, progress: Progress, console: Console) -> bool:
     """
     session = open_session(stack, progress, start=False)
     outcome: list[Row] = []
+    failed: EngineError | None = None
     try:
-        for _, summary, _ in _previews(session, ("--diff",)):
-            outcome += rows(summary)
-    except EngineError as error:
-        outcome += rows(error.summary)
-        if error.summary.errors or not refused(outcome):
-            raise
+        for each in _previews(session, ("--diff",)):
+            said = rows(each.summary)
+            outcome += said
+            if each.error and (each.summary.errors or not refused(said)):
+                failed = failed or each.error
     finally:
+        # Whatever ended it, no outcome of an earlier run may stay.
+        written = write_outcome(outcome, BUILD, fallback=PROGRAM)
         _stop_if_alone(session)
     console.print(table(outcome), markup=False, soft_wrap=True)
-    for path in write_outcome(outcome, BUILD, fallback=PROGRAM):
+    for path in written:
         console.print(str(path.relative_to(REPOSITORY)))
+    if failed:
+        raise failed
     return refused(outcome)
 
 
@@ -160,16 +176,30 @@ def clean(progress: Progress, console: Console) -> None:
     console.print(f"Removed {state_dir()}")
 
 
-def _previews(session: Session, flags: tuple[str, ...]) -> Generator[tuple[str, Summary, str]]:
-    """Project title, summary and the engine's text of each stack that can be previewed."""
+@dataclass(frozen=True, kw_only=True)
+class _Preview:
+    """What the engine says of one stack: its title, summary and text, and the error where a rule or the program refuses."""
+
+    project: str
+    summary: Summary
+    text: str = ""
+    error: EngineError | None = None
+
+
+def _previews(session: Session, flags: tuple[str, ...]) -> Generator[_Preview]:
+    """Each stack that can be previewed; one that is refused ends nothing for the next."""
     platform_was_up = session.platform.exists() and _has_outputs(session)
     stacks: list[Stack] = [session.platform, *([session.workloads] if platform_was_up else [])]
     for stack in stacks:
         stack.init()
         output = session.progress.log.parent / f"preview-{stack.project.name}.txt"
-        with session.progress.step(f"preview the {stack.project.title}") as step:
-            summary = stack.preview(lambda seen, step=step: step.update(f"{seen.touched} resources"), output=output, flags=flags)
-        yield stack.project.title, summary, output.read_text()
+        try:
+            with session.progress.step(f"preview the {stack.project.title}") as step:
+                summary = stack.preview(lambda seen, step=step: step.update(f"{seen.touched} resources"), output=output, flags=flags)
+        except EngineError as error:
+            yield _Preview(project=stack.project.title, summary=error.summary, error=error)
+        else:
+            yield _Preview(project=stack.project.title, summary=summary, text=output.read_text())
 
 
 def _has_outputs(session: Session) -> bool:
