@@ -15,11 +15,11 @@ sys.path.insert(0, str(POLICY_PACK))
 
 from guardrails import RULES
 from guardrails.check import FORMATS, run
-from guardrails.markdown import markdown
+from guardrails.markdown import LONGEST, escaped, fence, markdown
 from guardrails.row import Row, refused, row
 from guardrails.table import table
 
-__all__ = ["FORMATS", "Row", "check_files", "markdown", "refused", "rows", "table", "write_outcome"]
+__all__ = ["FORMATS", "LONGEST", "Row", "check_files", "escaped", "fence", "markdown", "refused", "rows", "table", "write_outcome"]
 
 _SUFFIXES = {"markdown": "md", "sarif": "sarif", "json": "json"}
 
@@ -42,7 +42,7 @@ def write_outcome(outcome: Sequence[Row], folder: Path, *, fallback: str) -> lis
     written = []
     for form, suffix in _SUFFIXES.items():
         written.append(folder / f"policy.{suffix}")
-        written[-1].write_text(FORMATS[form](outcome, fallback), encoding="utf-8")
+        written[-1].write_text(FORMATS[form](outcome, fallback), encoding="utf-8", errors="backslashreplace")
     return written
 
 

@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from guardrails import RULES
 from guardrails.configuration import Configuration, ConfigurationError, read_configuration
@@ -16,6 +17,7 @@ from guardrails.document import DocumentError, read_json
 from guardrails.judge import Judge
 from guardrails.manifest import STDIN, Document, ManifestError, read_files
 from guardrails.markdown import markdown
+from guardrails.node import printable
 from guardrails.pack import PACK_NAME, VERSION
 from guardrails.row import Row, refused, row_of_verdict
 from guardrails.rule import Finding
@@ -78,16 +80,17 @@ def run(paths: Sequence[str], *, form: str, output: str | None, config: str | No
     try:
         rows = check(paths, configuration=load_configuration(config), stdin=_standard_input() if STDIN in paths else "")
     except (ManifestError, ConfigurationError) as error:
-        sys.stderr.write(f"error: {error}\n")
+        _say(sys.stderr, f"error: {printable(str(error))}\n")
         return BAD_INPUT
     text = FORMATS[form](rows, paths[0])
     if output is None:
-        sys.stdout.write(text)
+        _say(sys.stdout, text)
         return VIOLATIONS if refused(rows) else OK
     try:
-        Path(output).write_text(text, encoding="utf-8")
-    except OSError as error:
-        sys.stderr.write(f"error: {output}: {error.strerror or error}\n")
+        # The name of a file need not be text.
+        Path(output).write_text(text, encoding="utf-8", errors="backslashreplace")
+    except (OSError, ValueError) as error:
+        _say(sys.stderr, f"error: {output}: {getattr(error, 'strerror', None) or error}\n")
         return BAD_INPUT
     return VIOLATIONS if refused(rows) else OK
 
@@ -100,6 +103,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", help="file to write to instead of standard output")
     parser.add_argument("--config", help="policy configuration file, as for `pulumi preview --policy-pack-config`")
     return run(**vars(parser.parse_args(arguments)))
+
+
+def _say(stream: TextIO, text: str) -> None:
+    """Write what the stream's encoding has no letters for as escapes."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    stream.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
 
 
 def _standard_input() -> str:

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any
 
 from guardrails.judge import AnyRule, Verdict
+from guardrails.node import printable
 
 _VIOLATION = re.compile(
     r"(?P<id>[A-Z]{2,4}[0-9]{2}[a-z]?) (?P<resource>.*?): (?P<path>.+?) is (?P<found>.*?); allowed: (?P<allowed>.*)\.\n"
@@ -57,8 +58,14 @@ class Row:
 
 
 def row_of_verdict(verdict: Verdict, *, file: str = "", line: int = 0) -> Row:
-    """The row of a verdict on a file."""
-    return row(verdict.rule, verdict.message, mandatory=verdict.level.value == "mandatory", urn=verdict.urn, file=file, line=line)
+    """The row of a verdict on a file; its parts are those of the finding, whatever a name or a value has in it."""
+    made = row(verdict.rule, verdict.message, mandatory=verdict.level.value == "mandatory", urn=verdict.urn, file=file, line=line)
+    rule, found = verdict.rule, verdict.finding
+    if rule is None or found is None:
+        return made
+    name = printable(found.resource.name)
+    kind = Kind.ADVICE if made.kind is Kind.NOTE else made.kind
+    return replace(made, kind=kind, resource=name, path=found.place, found=found.found, allowed=found.allowed, why=rule.why, fix=rule.fix)
 
 
 def row(rule: AnyRule | None, message: str, *, mandatory: bool, urn: str = "", file: str = "", line: int = 0) -> Row:

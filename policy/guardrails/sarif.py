@@ -1,8 +1,10 @@
 """An outcome as SARIF 2.1.0, which code scanning shows beside the changed lines."""
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote_from_bytes
 
 from guardrails.judge import AnyRule
 from guardrails.row import Kind, Row
@@ -51,10 +53,18 @@ def _rule(rule: AnyRule) -> dict[str, Any]:
     }
 
 
+def _uri(file: str) -> str:
+    """Relative to the working directory, or, outside of it, with all of its path: code scanning takes no `..`."""
+    path = Path(file)
+    if path.is_absolute() or ".." in path.parts:
+        return path.resolve().as_uri()
+    return quote_from_bytes(os.fsencode(path))
+
+
 def _result(row: Row, index: dict[str, int], fallback: str) -> dict[str, Any]:
     rule = row.rule or _PACK
     location: dict[str, Any] = {
-        "physicalLocation": {"artifactLocation": {"uri": quote(row.file or fallback)}, "region": {"startLine": max(row.line, 1)}}
+        "physicalLocation": {"artifactLocation": {"uri": _uri(row.file or fallback)}, "region": {"startLine": max(row.line, 1)}}
     }
     if row.urn or row.resource:
         full = f"{row.urn or row.resource}{'.' if row.path else ''}{row.path}"

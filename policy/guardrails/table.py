@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
+from guardrails.node import printable
 from guardrails.row import Kind, Row, counted
 
 _WIDTH = 120
@@ -18,7 +19,7 @@ def table(rows: Sequence[Row], *, width: int = _WIDTH) -> str:
 
 
 def _head(row: Row) -> str:
-    place = f"{row.file}:{row.line}" if row.file else row.urn
+    place = printable(f"{row.file}:{row.line}" if row.file else row.urn)
     words = (row.kind.value.upper(), row.rule, row.resource, place)
     return "  ".join(word for word in words if word)
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -226,6 +227,24 @@ def test_standard_input_that_is_no_text_is_bad_input(monkeypatch: pytest.MonkeyP
 def test_an_outcome_that_cannot_be_written_is_no_verdict(pools: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([pools, "--output", str(tmp_path / "missing" / "a.md")]) == 2
     assert "missing/a.md: No such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_names_that_an_encoding_has_no_letters_for_are_written_as_escapes(form: str, tmp_path: Path) -> None:
+    file = os.fsdecode(bytes(tmp_path) + b"/a\xff.yaml")
+    Path(file).write_text(POOLS.replace("name: p5\n", "name: \u017c\u00f3\u0142\u0107\n", 1), encoding="utf-8")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(REPOSITORY / "policy")}
+    output = tmp_path / "outcome"
+    for arguments in ((), ("--output", str(output))):
+        command = [sys.executable, "-m", "guardrails", file, "--format", form, *arguments]
+        done = subprocess.run(command, env=environment, capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (1, b"")
+    assert "KRP03" in output.read_text(encoding="utf-8")
+
+
+def test_an_output_that_cannot_be_is_no_verdict(pools: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([pools, "--output", "a\0b"]) == 2
+    assert "null byte" in capsys.readouterr().err
 
 
 def test_the_configuration_of_the_pack_holds_for_files_too(pools: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

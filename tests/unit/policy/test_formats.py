@@ -1,7 +1,9 @@
 """What an outcome looks like: in a terminal, as a comment on a pull request, for code scanning, for machines."""
 
 import json
+import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -9,8 +11,11 @@ import pytest
 
 from guardrails import RULES
 from guardrails.check import FORMATS
-from guardrails.judge import by_id
-from guardrails.row import Kind, Row, counted, refused, row
+from guardrails.configuration import Level
+from guardrails.judge import Verdict, by_id
+from guardrails.node import Node
+from guardrails.row import Kind, Row, counted, refused, row, row_of_verdict
+from guardrails.rule import Finding, Resource
 from guardrails.table import table
 
 pytestmark = pytest.mark.unit
@@ -204,13 +209,37 @@ def test_a_value_cannot_become_markup_in_a_comment() -> None:
         resource="a|b",
         path="spec.x",
         found="`</td><img src=x> @team|\\",
-        allowed="no\nbreaks",
+        allowed="no\nbreaks, [link](http://x), ![image](y), *a* _b_ `c` &lt; <d> @team |",
         why="w.",
         fix="f.",
         message="m",
     )
     (line,) = [line for line in FORMATS["markdown"]([hostile], "").splitlines() if line.startswith("| KRP03")]
-    assert line == r"| KRP03 | `a\|b` | `spec.x` is `'&lt;/td>&lt;img src=x> &#64;team\|\\` | no breaks | w. **Fix:** f. |"
+    assert line == (
+        r"| KRP03 | `a\|b` | `spec.x` is `` `</td><img src=x> @team\|\ `` "
+        r"| no breaks, \[link\](http://x), !\[image\](y), \*a\* \_b\_ \`c\` &amp;lt; &lt;d> &#64;team \| | w. **Fix:** f. |"
+    )
+
+
+def test_code_in_a_comment_stands_as_it_is() -> None:
+    image = Row(kind=Kind.VIOLATION, rule="POD03", resource="p", path="image", found="a/b:1@sha256:0c\\d&<", message="m")
+    assert r"`image` is `a/b:1@sha256:0c\d&<`" in FORMATS["markdown"]([image], "")
+
+
+def test_a_note_cannot_become_markup_in_a_comment() -> None:
+    text = FORMATS["markdown"]([Row(kind=Kind.NOTE, message="needs [click](http://x) <b>")], "")
+    assert "- needs \\[click\\](http://x) &lt;b>\n" in text
+
+
+def test_a_row_of_a_file_has_the_parts_of_its_finding() -> None:
+    rule = by_id(RULES)["KRP03"]
+    resource = Resource(type="t", name="a: b\x1b: spec is c; allowed: d", properties=Node({}), urn="a.yaml")
+    finding = Finding(resource, "spec.x", "y is z; allowed: q", "w; allowed: v")
+    for mandatory, kind in ((True, Kind.VIOLATION), (False, Kind.ADVICE)):
+        level = Level.MANDATORY if mandatory else Level.ADVISORY
+        made = row_of_verdict(Verdict(rule=rule, level=level, message=rule.message(finding), finding=finding), file="a.yaml", line=3)
+        assert (made.resource, made.path, made.found) == (r"a: b\x1b: spec is c; allowed: d", "spec.x", "y is z; allowed: q")
+        assert (made.allowed, made.why, made.fix, made.kind, made.urn) == ("w; allowed: v", rule.why, rule.fix, kind, "a.yaml")
 
 
 MORE = "There is more than a comment holds; the job's artifact has all of it.\n"
@@ -310,3 +339,19 @@ def test_code_scanning_gets_a_rule_for_what_the_pack_says_of_itself() -> None:
 def test_code_scanning_gets_a_file_name_as_a_uri(file: str, uri: str) -> None:
     for run in (written(Row(kind=Kind.NOTE, message="m", file=file, line=1)), written(OWN, fallback=file)):
         assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri
+
+
+def test_code_scanning_gets_a_file_outside_with_all_of_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    outside = (tmp_path / "a b.yaml").as_uri()
+    for file in (str(tmp_path / "a b.yaml"), "../a b.yaml"):
+        run = written(Row(kind=Kind.NOTE, message="m", file=file, line=1))
+        assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == outside
+
+
+def test_a_file_name_that_is_no_text_is_written(tmp_path: Path) -> None:
+    name = os.fsdecode(b"a\xff.yaml")
+    run = written(Row(kind=Kind.NOTE, message="m", file=name, line=1))
+    assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "a%FF.yaml"
+    assert r"a\udcff.yaml:1" in table([Row(kind=Kind.NOTE, message="m", file=name, line=1)])
