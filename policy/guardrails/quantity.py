@@ -15,7 +15,9 @@ _UNITS = {
     "E": 1e18,
     **{f"{prefix}i": 1024.0 ** (power + 1) for power, prefix in enumerate("KMGTPE")},
 }
-_QUANTITY = re.compile(r"([+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30}))(?:[eE]([+-]?[0-9]{1,2}))?([numkMGTPE]|[KMGTPE]i|)")
+_QUANTITY = re.compile(r"([+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,30})?|\.[0-9]{1,30}))(?:[eE]([+-]?[0-9]{1,2}))?([numkMGTPE]|[KMGTPE]i|)")
+_LARGEST = 1e300
+"""A number in a manifest may have some three hundred digits, once it was read; beyond this it would be infinite."""
 _DURATION = re.compile(r"(?:[0-9]{1,12}[smh])+")
 _ROUNDING = 1e-9
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
@@ -26,7 +28,8 @@ def quantity(text: str) -> float | None:
     matched = _QUANTITY.fullmatch(text.strip())
     if not matched or (matched[2] and matched[3]):
         return None
-    return float(matched[1]) * 10.0 ** int(matched[2] or 0) * _UNITS[matched[3]]
+    number = float(matched[1]) * 10.0 ** int(matched[2] or 0) * _UNITS[matched[3]]
+    return max(-_LARGEST, min(number, _LARGEST))
 
 
 def whole(text: str) -> int | None:
