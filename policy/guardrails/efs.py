@@ -182,7 +182,7 @@ def _nfs_open(program: Program, target: Resource, report: Report) -> None:
         report.refuse(target, place, allowed=f"a group that lets nodes in on TCP {_NFS}", found="unset (the VPC's default group)")
         return
     groups = targets(program, target, "securityGroups", SECURITY_GROUP)
-    if any(is_open(program, group, "ingress", _NFS, _NFS, "any") for group in groups):
+    if is_open(program, groups, "ingress", _NFS, _NFS):
         return
     if len(groups) < len(ids):
         demand(place)

@@ -1,10 +1,10 @@
 """What a security group lets through, whether written in the group itself or as rules of their own."""
 
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from guardrails.links import decided
+from guardrails.links import decided, demand
 from guardrails.node import Node, Undecided
 from guardrails.program import Program
 from guardrails.rule import Resource
@@ -29,31 +29,36 @@ class Opening:
     last: Node
     itself: bool
     """The peer is the group itself."""
-    others: bool
-    """The peer is another group, or a list of addresses."""
+    groups: tuple[str | Node, ...]
+    """Other groups of the peer: their ids, the URNs of what unknown ids come from, or what nothing says more of."""
     cidrs: tuple[Node, ...]
     """Address ranges of the peer."""
 
     def everything(self) -> bool:
         """Whether it opens all protocols and ports. Raises `Undecided`."""
-        return self.protocol.text() in _ALL_PROTOCOLS
+        return self._protocol() in _ALL_PROTOCOLS
 
     def covers(self, first: int, last: int) -> bool:
         """Whether it opens every TCP port from `first` to `last`. Raises `Undecided`."""
-        low, high = self._ports()
+        low, high = self.ports()
         return low <= first and last <= high
 
     def touches(self, port: int) -> bool:
         """Whether it opens this TCP port. Raises `Undecided`."""
         return self.covers(port, port)
 
-    def _ports(self) -> tuple[int, int]:
+    def ports(self) -> tuple[int, int]:
+        """The first and last TCP port that it opens, the last before the first where it opens none. Raises `Undecided`."""
         if self.everything():
             return 0, _LAST_PORT
-        if self.protocol.text() not in _TCP:
+        if self._protocol() not in _TCP:
             return 1, 0
         low, high = self.first.integer(), self.last.integer()
         return (1, 0) if low is None or high is None else (low, high)
+
+    def _protocol(self) -> str:
+        # The provider takes names in capitals too, and sends them in small letters.
+        return self.protocol.text().lower()
 
 
 def openings(program: Program, group: Resource, direction: str) -> list[Opening | Undecided]:
@@ -66,7 +71,7 @@ def openings(program: Program, group: Resource, direction: str) -> list[Opening 
         found += _attempt(lambda rule=rule: _of_its_own(program, rule, group))
     for rule in program.of(SECURITY_GROUP_RULE):
         found += _attempt(lambda rule=rule: _older(program, rule, group, direction))
-    return found + _attempt(lambda: [_inline(group, place) for place in group.at(direction).elements()])
+    return found + _attempt(lambda: [_inline(group, direction, place) for place in group.at(direction).elements()])
 
 
 def anywhere(block: str) -> bool:
@@ -85,13 +90,88 @@ def written(program: Program, direction: str) -> list[Opening | Undecided]:
     for rule in program.of(SECURITY_GROUP_RULE):
         found += _attempt(lambda rule=rule: [_older_of_anybody(rule)] if rule.at("type").text() == direction else [])
     for group in program.of(SECURITY_GROUP, DEFAULT_SECURITY_GROUP):
-        found += _attempt(lambda group=group: [_inline(group, place) for place in group.at(direction).elements()])
+        found += _attempt(lambda group=group: [_inline(group, direction, place) for place in group.at(direction).elements()])
     return found
 
 
-def is_open(program: Program, group: Resource, direction: str, first: int, last: int, peer: str) -> bool:
-    """Whether the group opens the TCP ports to `peer`: `itself`, `others`, or `any` of the two. Raises `Undecided`."""
-    return decided([_judged(opening, first, last, peer) for opening in openings(program, group, direction)])
+def is_open(
+    program: Program, groups: Sequence[Resource], direction: str, first: int, last: int, peer: Callable[[Opening], bool] | None = None
+) -> bool:
+    """Whether rules of the groups together open all TCP ports from `first` to `last` to a peer, or to anybody. Raises `Undecided`.
+
+    What carries several groups is let through by a rule of any of them.
+    """
+    opened, undecided = list[tuple[int, int]](), None
+    for opening in (each for group in groups for each in openings(program, group, direction)):
+        try:
+            if isinstance(opening, Undecided):
+                raise opening
+            if (peer or _anybody)(opening):
+                opened.append(opening.ports())
+        except Undecided as error:
+            undecided = undecided or error
+    if _cover(opened, first, last):
+        return True
+    if undecided is not None:
+        raise undecided
+    return False
+
+
+def names_of(groups: Sequence[Resource]) -> frozenset[str]:
+    """What rules may name these groups by."""
+    ids = [group.at("id").raw for group in groups]
+    return frozenset(name for name in (*ids, *(group.urn for group in groups)) if isinstance(name, str) and name)
+
+
+def peers_of(program: Program, groups: Sequence[Resource], direction: str) -> list[str]:
+    """The groups that rules of `groups` name as peers, themselves aside, as far as they are known."""
+    found = [each for group in groups for each in openings(program, group, direction) if isinstance(each, Opening)]
+    own = names_of(groups)
+    return list(dict.fromkeys(name for opening in found for name in opening.groups if isinstance(name, str) and name not in own))
+
+
+def to_themselves(groups: Sequence[Resource]) -> Callable[[Opening], bool]:
+    """Whether the peer is one of the groups itself: whoever carries all of them is in each."""
+    own = names_of(groups)
+
+    def check(opening: Opening) -> bool:
+        # An address range may hold the group's own members as well as others.
+        return opening.itself or bool(opening.cidrs) or _has(opening, own)
+
+    return check
+
+
+def to_others(groups: Sequence[Resource]) -> Callable[[Opening], bool]:
+    """Whether the peer is somebody besides the groups."""
+    own = names_of(groups)
+    return lambda opening: bool(opening.cidrs) or any(name not in own for name in opening.groups)
+
+
+def to_group(name: str, *, by_address: bool) -> Callable[[Opening], bool]:
+    """Whether the peer is the group of this id or URN, or, with `by_address`, addresses that may be its members'."""
+    return lambda opening: (by_address and bool(opening.cidrs)) or _has(opening, frozenset({name}))
+
+
+def _has(opening: Opening, names: frozenset[str]) -> bool:
+    """Whether the peer is one of these groups. Raises `Undecided` where an unknown one may be."""
+    if any(name in names for name in opening.groups):
+        return True
+    for name in opening.groups:
+        if isinstance(name, Node):
+            demand(name)
+    return False
+
+
+def _anybody(opening: Opening) -> bool:
+    return opening.itself or bool(opening.groups) or bool(opening.cidrs)
+
+
+def _cover(opened: Sequence[tuple[int, int]], first: int, last: int) -> bool:
+    """Whether the ranges together hold every port from `first` to `last`."""
+    for low, high in sorted(opened):
+        if low <= first <= high:
+            first = high + 1
+    return first > last
 
 
 def opens_itself(program: Program, group: Resource, direction: str) -> bool:
@@ -115,33 +195,18 @@ def _everything(opening: Opening | Undecided) -> bool | Undecided:
         return error
 
 
-def _judged(opening: Opening | Undecided, first: int, last: int, peer: str) -> bool | Undecided:
-    if isinstance(opening, Undecided):
-        return opening
-    # An address range may hold the group's own members as well as others.
-    wanted = {
-        "itself": opening.itself or bool(opening.cidrs),
-        "others": opening.others or bool(opening.cidrs),
-        "any": opening.itself or opening.others or bool(opening.cidrs),
-    }[peer]
-    try:
-        return wanted and opening.covers(first, last)
-    except Undecided as error:
-        return error
-
-
 def _of_its_own(program: Program, rule: Resource, group: Resource) -> list[Opening]:
     if not program.refers(rule, "securityGroupId", group):
         return []
     itself = program.refers(rule, "referencedSecurityGroupId", group)
-    return [replace(_of_anybody(rule), itself=True, others=False)] if itself else [_of_anybody(rule)]
+    return [replace(_of_anybody(rule), itself=True, groups=())] if itself else [_of_anybody(rule)]
 
 
 def _older(program: Program, rule: Resource, group: Resource, direction: str) -> list[Opening]:
     if not program.refers(rule, "securityGroupId", group) or rule.at("type").text() != direction:
         return []
     itself = program.refers(rule, "sourceSecurityGroupId", group)
-    return [replace(_older_of_anybody(rule), itself=True, others=False)] if itself else [_older_of_anybody(rule)]
+    return [replace(_older_of_anybody(rule), itself=True, groups=())] if itself else [_older_of_anybody(rule)]
 
 
 def _of_anybody(rule: Resource) -> Opening:
@@ -155,16 +220,22 @@ def _older_of_anybody(rule: Resource) -> Opening:
 def _separate(rule: Resource, protocol: str, peer: str, ranges: tuple[str, ...]) -> Opening:
     itself = rule.at("self").value is True
     cidrs = tuple(member for key in ranges for member in _members(rule.at(key)))
-    others = rule.at(peer).present and not itself
-    return Opening(rule, rule.at(protocol), rule.at("fromPort"), rule.at("toPort"), itself, others, cidrs)
+    groups = () if itself else _named(rule, peer, _members(rule.at(peer)))
+    return Opening(rule, rule.at(protocol), rule.at("fromPort"), rule.at("toPort"), itself, groups, cidrs)
 
 
-def _inline(group: Resource, place: Node) -> Opening:
+def _inline(group: Resource, direction: str, place: Node) -> Opening:
     ranges = ("cidrBlocks", "ipv6CidrBlocks", "prefixListIds")
     cidrs = tuple(member for key in ranges for member in place.at(key).elements())
-    others = any(True for _ in place.at("securityGroups").elements())
+    groups = _named(group, direction, list(place.at("securityGroups").elements()))
     itself = place.at("self").value is True
-    return Opening(group, place.at("protocol"), place.at("fromPort"), place.at("toPort"), itself, others, cidrs)
+    return Opening(group, place.at("protocol"), place.at("fromPort"), place.at("toPort"), itself, groups, cidrs)
+
+
+def _named(resource: Resource, key: str, members: list[Node]) -> tuple[str | Node, ...]:
+    """The groups that members of a property name; which of several sources an unknown one comes from can't be told."""
+    origins = resource.sources.get(key, ())
+    return tuple(dict.fromkeys(name for member in members for name in ((member.text(),) if member.known else origins or (member,))))
 
 
 def _members(node: Node) -> list[Node]:

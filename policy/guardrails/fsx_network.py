@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from guardrails.facts import instance_types
-from guardrails.firewall import GROUP_TYPES, is_open
+from guardrails.firewall import GROUP_TYPES, Opening, is_open, openings, peers_of, to_group, to_others, to_themselves
 from guardrails.launch import types_of
 from guardrails.links import demand, targets
+from guardrails.node import Node
 from guardrails.pool import ZONE, is_training_pool
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
@@ -69,8 +70,8 @@ def _ports_of(program: Program, resource: Resource, report: Report) -> None:
     missing = list(_closed(program, groups))
     if len(groups) < len(ids):
         # What is closed here may be open in a group that the program does not make.
-        if missing:
-            demand(place)
+        for unseen in (place, *(group.at("id") for group in program.of(SECURITY_GROUP))) if missing else ():
+            demand(unseen)
         return
     if missing:
         name = ", ".join(group.name for group in groups)
@@ -80,16 +81,38 @@ def _ports_of(program: Program, resource: Resource, report: Report) -> None:
 def _closed(program: Program, groups: list[Resource]) -> Iterator[str]:
     for direction in ("ingress", "egress"):
         for first, last in _PORTS:
-            ports = f"{first}-{last}" if first != last else str(first)
-            if not any(is_open(program, group, direction, first, last, "itself") for group in groups):
-                yield f"{direction} of {ports} to itself"
+            if not is_open(program, groups, direction, first, last, to_themselves(groups)):
+                yield f"{direction} of {_written(first, last)} to itself"
         # Nodes in the same group need nothing more; where others are let in, they are let in for all of it.
-        if _others(program, groups, direction, *_PORTS[0]) and not _others(program, groups, direction, *_PORTS[1]):
-            yield f"{direction} of 1018-1023 to the nodes"
+        for first, last in _half_open(program, groups, direction):
+            yield f"{direction} of {_written(first, last)} to the nodes"
 
 
-def _others(program: Program, groups: list[Resource], direction: str, first: int, last: int) -> bool:
-    return any(is_open(program, group, direction, first, last, "others") for group in groups)
+def _half_open(program: Program, groups: list[Resource], direction: str) -> list[tuple[int, int]]:
+    """The range that is closed to others while the other range is open to them, or to one group of them."""
+    checks = [(to_others(groups), to_others(groups))]
+    for name in peers_of(program, groups, direction):
+        checks.append((to_group(name, by_address=False), to_group(name, by_address=True)))
+    found: list[tuple[int, int]] = []
+    for named, reached in checks:
+        for here, there in (_PORTS, _PORTS[::-1]):
+            if is_open(program, groups, direction, *here, named) and not is_open(program, groups, direction, *there, reached):
+                found.append(there)
+    if not found:
+        _demand_peers(program, groups, direction)
+    return list(dict.fromkeys(found))
+
+
+def _demand_peers(program: Program, groups: list[Resource], direction: str) -> None:
+    """Which group has one range alone has to be known: it may have the other by another rule."""
+    for opening in (each for group in groups for each in openings(program, group, direction)):
+        unknown = [name for name in opening.groups if isinstance(name, Node)] if isinstance(opening, Opening) else []
+        if isinstance(opening, Opening) and unknown and len({opening.covers(*ports) for ports in _PORTS}) > 1:
+            demand(unknown[0])
+
+
+def _written(first: int, last: int) -> str:
+    return f"{first}-{last}" if first != last else str(first)
 
 
 _GROUP = {

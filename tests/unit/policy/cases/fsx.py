@@ -494,7 +494,71 @@ SELF_MANAGED = Thing(
 NO_ZONE = b.node_pool({"spec/template/spec/requirements/1": {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}})
 TAGGED = Thing(type=tokens.SUBNET, name="nodes", properties={"availabilityZone": "us-east-1a", "tags": {"pool": "p5"}})
 
+
+def of_protocol(name: str) -> list[dict[str, Any]]:
+    return [{**each, "protocol": name} for each in OPEN]
+
+
+def named(name: str, ingress: Any = (), egress: Any = (), sources: tuple[str, ...] = (), **more: Any) -> Thing:
+    return replace(
+        group(ingress, egress, name),
+        properties={**group(ingress, egress).properties, **more},
+        sources={"ingress": list(sources), "egress": list(sources)},
+    )
+
+
+def from_group(name: str, first: int = 0, last: int = 65535) -> dict[str, Any]:
+    return rule(first, last, securityGroups=[name])
+
+
+ALL_OUT = [{**ANY, "cidrBlocks": ["0.0.0.0/0"]}]
+A_FROM_B = named("a", [from_group("sg-b")], ALL_OUT, id="sg-a")
+B_CLOSED = named("b", id="sg-b")
+OF_A_AND_B = guarded("sg-a", "sg-b", groups=())
+
 NETWORK = (
+    *(valid("FSX11", group(of_protocol(name), of_protocol(name)), guarded()) for name in ("TCP", "Tcp", "ALL", "All", "6")),
+    invalid("FSX11", group(of_protocol("UDP"), OPEN), guarded(), says="ingress of 988 to itself", edge=True),
+    # Rules for parts of a range open it together.
+    valid("FSX11", group([rule(988, 988), rule(1018, 1020), rule(1021, 1023)], OPEN), guarded()),
+    valid("FSX11", group([rule(1021, 1023), rule(1000, 1022), rule(988, 988)], OPEN), guarded()),
+    invalid("FSX11", group([rule(988, 988), rule(1018, 1020), rule(1022, 1023)], OPEN), guarded(), says="ingress of 1018-1023", edge=True),
+    invalid("FSX11", group([rule(988, 988), rule(1019, 1020), rule(1021, 1023)], OPEN), guarded(), says="ingress of 1018-1023", edge=True),
+    invalid(
+        "FSX11",
+        group([*OPEN, rule(988, 988, **NODES), rule(1018, 1020, **NODES), rule(1021, 1023, securityGroups=["sg-more"])], OPEN),
+        guarded(),
+        says="ingress of 1018-1023 to the nodes",
+    ),
+    valid(
+        "FSX11",
+        group([*OPEN, rule(988, 988, **NODES), rule(1018, 1020, **NODES), rule(1021, 1023, **NODES)], OPEN),
+        guarded(),
+        edge=True,
+    ),
+    # Either range alone is of no use to nodes, and what one group of them has is of none to another.
+    invalid("FSX11", group([*OPEN, rule(1018, 1023, **NODES)], OPEN), guarded(), says="without ingress of 988 to the nodes", edge=True),
+    invalid("FSX11", group(OPEN, [*OPEN, rule(1018, 1023, **NODES)]), guarded(), says="without egress of 988 to the nodes"),
+    invalid(
+        "FSX11",
+        group([*OPEN, from_group("sg-one"), rule(1018, 1023, securityGroups=["sg-two"])], OPEN),
+        guarded(),
+        says="without ingress of 988 to the nodes",
+    ),
+    valid("FSX11", group([*OPEN, from_group("sg-one"), from_group("sg-two"), from_group("sg-web", 443, 443)], OPEN), guarded()),
+    valid("FSX11", group([*OPEN, rule(988, 988, cidrBlocks=["10.0.0.0/16"]), rule(1018, 1023, **NODES)], OPEN), guarded()),
+    valid("FSX11", group([*OPEN, rule(900, 1100, cidrBlocks=["10.0.0.0/16"]), rule(1018, 1023, **NODES)], OPEN), guarded()),
+    # What carries two groups is in both.
+    valid("FSX11", A_FROM_B, B_CLOSED, OF_A_AND_B),
+    invalid("FSX11", A_FROM_B, B_CLOSED, guarded("sg-a", groups=()), says="a, without ingress of 988 to itself", edge=True),
+    invalid("FSX11", named("a", [from_group("sg-c")], ALL_OUT, id="sg-a"), B_CLOSED, OF_A_AND_B, says="a, b, without ingress of 988"),
+    valid(
+        "FSX11",
+        named("a", [from_group(UNKNOWN)], ALL_OUT, ("b",)),
+        named("b"),
+        guarded(UNKNOWN, UNKNOWN, groups=("a", "b")),
+    ),
+    valid("FSX11", named("a", [rule(988, 988)], ALL_OUT), named("b", [rule(1018, 1023)]), guarded(UNKNOWN, UNKNOWN, groups=("a", "b"))),
     invalid("FSX10", subnet("us-east-1b"), placed(), subnet("us-east-1a", "nodes"), TRAINING, says="zone of training nodes: us-east-1a"),
     valid("FSX10", subnet("us-east-1a"), placed(), subnet("us-east-1a", "nodes"), TRAINING),
     invalid("FSX10", subnet("us-east-1b"), placed(), subnet("us-east-1a", "nodes"), P5_TEMPLATE, BY_TEMPLATE, says="in zone us-east-1b"),

@@ -974,6 +974,8 @@ ONE_ZONE = tuple(
     )
 )
 PLACES = (
+    valid("EFA04", b.efa_group(ingress=[{**ALL_SELF, "protocol": "ALL"}], egress=[{**ALL_SELF, "protocol": "All"}])),
+    invalid("EFA04", b.efa_group(ingress=[{**ALL_SELF, "protocol": "TCP"}], egress=[ALL_SELF]), says="ingress is without one", edge=True),
     *ONE_ZONE,
     invalid("PG02", placement(), scaling_group(RANKS, placementGroup=UNKNOWN, vpcZoneIdentifiers=TWO_IDS), says="2 subnets"),
     invalid("PG02", NAMED, scaling_group({}, placementGroup="ranks", availabilityZones=[A, B]), says="availabilityZones is zones"),
