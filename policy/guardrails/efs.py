@@ -132,7 +132,11 @@ def _mount_targets(program: Program, report: Report) -> None:
 
 
 def _each_zone(program: Program, resource: Resource, mine: list[Resource], report: Report) -> None:
+    if not mine:
+        _without_any(program, resource, report)
+        return
     if resource.at("availabilityZoneName").present:
+        _in_its_zone(program, resource, mine, report)
         return
     zones: dict[str, Resource] = {}
     unseen: Node | None = None
@@ -149,10 +153,36 @@ def _each_zone(program: Program, resource: Resource, mine: list[Resource], repor
         demand(unseen)
         return
     for zone, user in _node_zones(program, report).items():
-        if mine and zone not in zones:
+        if zone not in zones:
             found = f"in {', '.join(sorted(zones))} only"
             allowed = f"one in {zone} too, where {user} has nodes"
             report.refuse(resource, Node(None, "mountTargets", resource.name), allowed=allowed, found=found)
+
+
+def _without_any(program: Program, resource: Resource, report: Report) -> None:
+    """Nodes beside a file system without mount targets can't mount it, unless another program makes them."""
+    for target in program.of(MOUNT_TARGET):
+        if not target.sources.get("fileSystemId"):
+            # One whose file system is not known may be this one's.
+            demand(target.at("fileSystemId"))
+    if program.has({NODE_POOL, NODE_GROUP}):
+        allowed = "one in each zone that has nodes, made here or where the network is made"
+        report.advise(resource, Node(None, "mountTargets", resource.name), allowed=allowed, found="none in this program")
+
+
+def _in_its_zone(program: Program, resource: Resource, mine: list[Resource], report: Report) -> None:
+    """A file system in one zone takes one mount target, in that zone."""
+    for target in mine[1:]:
+        allowed = f"one mount target: {resource.name} is in one zone"
+        report.refuse(target, target.at("fileSystemId"), allowed=allowed, found=f"{resource.name}, which has {mine[0].name} already")
+    for target in mine:
+        with report.part():
+            own, zone = resource.at("availabilityZoneName").text(), _zone_of(program, target)
+            if zone is None:
+                demand(target.at("subnetId"))
+            elif zone != own:
+                allowed = f"a subnet in {own}, the zone of {resource.name}"
+                report.refuse(target, target.at("subnetId"), allowed=allowed, found=f"in {zone}")
 
 
 def _zone_of(program: Program, target: Resource) -> str | None:
@@ -262,7 +292,7 @@ RULES = (
     StackRule(
         id="EFS04",
         name="mount-target-require-each-zone",
-        title="An EFS file system has one mount target, open to NFS, in each zone that has nodes",
+        title="An EFS file system has one mount target, open to NFS, in each zone that has nodes, or in its one zone",
         check=_mount_targets,
         types=frozenset({EFS, MOUNT_TARGET, SUBNET, NODE_POOL, NODE_CLASS, NODE_GROUP, *GROUP_TYPES}),
         why="pods in the zone without one can't resolve the file system; a closed one times out; a second in a zone is refused.",

@@ -99,7 +99,20 @@ NOT_B = b.cpu_pool(
 PRIVATE = {"subnetSelectorTerms": [{"tags": {"tier": "private"}}]}
 
 
+CAPITALS = ("TCP", "Tcp", "6", "ALL", "all", "-1")
+ZONAL = efs(availabilityZoneName=A)
+
+
 CASES = (
+    *(valid("EFS04", efs(), nfs(protocol=name), subnet("a"), target("a")) for name in CAPITALS),
+    invalid("EFS04", efs(), nfs(protocol="UDP"), subnet("a"), target("a"), says="nfs, which lets nobody in", edge=True),
+    valid("EFS04", ZONAL, nfs(), subnet("a"), target("a"), edge=True),
+    invalid("EFS04", ZONAL, nfs(), subnet("b"), target("b"), says="in us-east-1b; allowed: a subnet in us-east-1a, the zone of home"),
+    invalid("EFS04", ZONAL, nfs(), subnet("a"), target("a"), target("a", "more"), says="home, which has home-a already", edge=True),
+    valid("EFS04", ZONAL, nfs(), elsewhere("a")),
+    invalid("EFS04", efs(), pool(A), says="mountTargets is none in this program"),
+    invalid("EFS04", ZONAL, GROUP, subnet("a"), subnet("b"), says="mountTargets is none in this program"),
+    valid("EFS04", efs(), subnet("a"), edge=True),
     valid("EFS02", efs(performanceMode="generalPurpose")),
     invalid("EFS02", Thing(type=tokens.EFS, name="home", properties={"throughputMode": "elastic"}), says="encrypted is unset"),
     valid("EFS03", point({PATH: "/teams/vision"})),
