@@ -59,17 +59,20 @@ def _release(release: Resource, report: Report) -> None:
 
 
 def _object_places(node: Node, depth: int, report: Report) -> Iterator[Node]:
-    """The values under keys that carry objects, at any depth; reading an unknown value on the way lists it."""
+    """The values under keys that carry objects, at any depth; an unknown value on the way is listed and ends nothing."""
     if depth > _DEEPEST:
+        return
+    if not node.known:
+        with report.part():
+            node.value  # noqa: B018 - reading it lists it
         return
     for key, member in node.entries():
         if key.lower() in _OBJECT_KEYS:
             yield member
-        elif isinstance(member.raw, dict):
-            yield from _object_places(member, depth + 1, report)
         else:
-            with report.part():
-                member.value  # noqa: B018 - reading it lists it where it is unknown
+            yield from _object_places(member, depth + 1, report)
+    for member in node.elements():
+        yield from _object_places(member, depth + 1, report)
 
 
 def _visible(release: Resource, node: Node, report: Report) -> None:

@@ -32,6 +32,7 @@ def test_what_only_up_knows_is_told_once_for_each_rule_with_all_places() -> None
             "all.items[1]",
         ),
         ("HLM01", (release.application(values=UNKNOWN),), "app.spec.source.helm.values"),
+        ("HLM01", (release.release({"a": [{"apiVersion": UNKNOWN, "kind": "Pod"}]}),), "app.values.a[0].apiVersion"),
         ("HLM01", (release.application(valuesObject={"a": UNKNOWN}),), "app.spec.source.helm.valuesObject.a"),
         ("DSP02", (Thing(type=tokens.RELEASE, name="app", properties={"values": {"deepspeed": UNKNOWN}}),), "app.values.deepspeed"),
         ("EFS04", (efs.efs(), efs.subnet("a"), efs.target("a")), "home-a.securityGroups[0]"),
