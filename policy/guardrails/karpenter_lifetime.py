@@ -5,7 +5,7 @@ from typing import Any
 from guardrails.chart import CHART_TYPES, charts
 from guardrails.efa import class_of
 from guardrails.node import Node
-from guardrails.placing import DO_NOT_DISRUPT, users_of
+from guardrails.placing import DO_NOT_DISRUPT, new_users_of, users_of
 from guardrails.pool import CAPACITY_TYPE, allowed_values, capacity_types, is_training_pool
 from guardrails.program import Program
 from guardrails.quantity import seconds
@@ -74,7 +74,7 @@ def _grace_of(program: Program, pool: Resource, report: Report) -> None:
             allowed = "a duration: without one an expired node waits for its pods for ever, half drained"
             report.refuse(pool, place, allowed=allowed)
             return
-        for resource, template in users_of(program, pool):
+        for resource, template in new_users_of(program, pool):
             if template.metadata.at("annotations", DO_NOT_DISRUPT).text() == "true":
                 allowed = f"a duration, because pods of {resource.name} carry {DO_NOT_DISRUPT}, and a drain waits for them for ever"
                 report.refuse(pool, place, allowed=allowed)
@@ -86,7 +86,7 @@ def _grace_of(program: Program, pool: Resource, report: Report) -> None:
         return
     if training and given < _LEAST_GRACE:
         report.refuse(pool, place, allowed=f"{_LEAST_GRACE}s or more, so that a checkpoint gets written")
-    for resource, template in users_of(program, pool):
+    for resource, template in new_users_of(program, pool):
         with report.part():
             _covers(pool, place, given, resource, template, report)
 

@@ -25,16 +25,29 @@ def targets(program: Program, resource: Resource, key: str, *types: str, place: 
 
 def named(program: Program, name: str, *types: str) -> Resource | None:
     """The Kubernetes object of one of `types` called `name`. Raises `Undecided` where the one with an unknown name might be it."""
-    unknown: Node | None = None
-    for candidate in program.of(*types):
-        own = candidate.at("metadata", "name")
-        if not own.known:
-            unknown = own
-        elif own.present and own.text() == name:
-            return candidate
-    if unknown is not None:
-        demand(unknown)
+    indices = [_by_name(program, kind) for kind in types]
+    for known, _ in indices:
+        if name in known:
+            return known[name]
+    for _, unknown in indices:
+        if unknown is not None:
+            demand(unknown)
     return None
+
+
+def _by_name(program: Program, kind: str) -> tuple[dict[str, Resource], Node | None]:
+    """The objects of a type by their names, the first of a name alone, and a name that is unknown."""
+    if ("by name", kind) not in program.memo:
+        known: dict[str, Resource] = {}
+        unknown: Node | None = None
+        for candidate in program.of(kind):
+            own = candidate.at("metadata", "name")
+            if not own.known:
+                unknown = own
+            elif own.present:
+                known.setdefault(own.text(), candidate)
+        program.memo["by name", kind] = known, unknown
+    return program.memo["by name", kind]
 
 
 def demand(node: Node) -> None:

@@ -76,8 +76,13 @@ def names_pools(template: PodTemplate) -> bool:
 
 def selects(template: PodTemplate, pool: Resource) -> bool:
     """Whether the pod demands nodes, and those of the pool are among them."""
-    ways = alternatives(template)
-    return any(bool(wanted) and all(_offers(pool, key, values) for key, values in wanted.items()) for wanted in ways)
+    verdicts = pool.memo.setdefault("selected by", {})
+    if id(template) not in verdicts:
+        ways = alternatives(template)
+        selected = any(bool(wanted) and all(_offers(pool, key, values) for key, values in wanted.items()) for wanted in ways)
+        # The template is kept beside the verdict, so that no other one gets its id.
+        verdicts[id(template)] = (template, selected)
+    return verdicts[id(template)][1]
 
 
 def _offers(pool: Resource, key: str, values: list[str] | None) -> bool:
@@ -139,6 +144,16 @@ def users_of(program: Program, pool: Resource) -> Iterator[tuple[Resource, PodTe
     for resource, template in all_templates(program):
         if selects(template, pool):
             yield resource, template
+
+
+def new_users_of(program: Program, pool: Resource) -> Iterator[tuple[Resource, PodTemplate]]:
+    """As `users_of`, without those that were there together with the pool when it was judged before."""
+    if program.is_news(pool):
+        yield from users_of(program, pool)
+        return
+    for resource in program.news:
+        if resource.type in POD_TYPES:
+            yield from ((resource, template) for template in pod_templates(resource) if selects(template, pool))
 
 
 def taints(pool: Resource, key: str = "taints") -> list[Node]:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from guardrails.facts import InstanceType, efa_interfaces, instance_types, load
+from guardrails.memo import remembered
 from guardrails.node import Node
 from guardrails.quantity import quantity
 from guardrails.rule import Resource
@@ -73,6 +74,7 @@ def capacity_types(pool: Resource) -> list[str]:
     return list(CAPACITY_TYPES) if left is None else left
 
 
+@remembered
 def accelerated_types(pool: Resource) -> list[InstanceType]:
     """The accelerated instance types that the pool's types, families or categories name."""
     if all(allowed_values(pool, key) is None for key in _NAMING):
@@ -97,6 +99,7 @@ def possible_types(pool: Resource) -> list[str] | None:
     return _types_left(pool, efa_interfaces()) if chosen and known.issuperset(chosen) else None
 
 
+@remembered
 def is_training_pool(pool: Resource) -> bool:
     """Whether the pool launches accelerators: by its types, its requirements, its taints or its limits."""
     if _names_accelerators(pool):
@@ -111,6 +114,7 @@ def is_training_pool(pool: Resource) -> bool:
     return any(key in devices and limit.present and limit.raw not in (0, "0") for key, limit in pool.at("spec", "limits").entries())
 
 
+@remembered
 def _said(pool: Resource, key: str) -> list[tuple[str, list[str]]]:
     """Operator and values of what the pool says of `key`; a label of the template says all."""
     for name, label in pool.at("spec", "template", "metadata", "labels").entries():

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import overload
+from typing import Any, overload
 
 from guardrails.rule import Resource
 from guardrails.secret import Secrets
@@ -12,9 +12,13 @@ from guardrails.secret import Secrets
 class Program(Sequence[Resource]):
     """A sequence of resources with an index by type, so that a rule need not walk them all."""
 
-    def __init__(self, resources: Iterable[Resource], *, whole: bool = True) -> None:
+    def __init__(self, resources: Iterable[Resource], *, whole: bool = True, news: Sequence[Resource] = ()) -> None:
         self.whole = whole
         """False while resources are still being registered: what is not there may yet come."""
+        self.news = news
+        """What has just been registered; empty where all is judged at once."""
+        self.memo: dict[Any, Any] = {}
+        """What was worked out of these resources already."""
         self._resources = list(resources)
         self._by_type: dict[str, list[Resource]] = defaultdict(list)
         self._by_urn: dict[str, Resource] = {}
@@ -47,6 +51,10 @@ class Program(Sequence[Resource]):
         """The resources of `types`, those of the first type first."""
         for kind in types:
             yield from self._by_type.get(kind, ())
+
+    def is_news(self, resource: Resource) -> bool:
+        """Whether it has just been registered; all is news where the program is judged as a whole."""
+        return not self.news or any(resource is each for each in self.news)
 
     def source(self, resource: Resource, key: str, *types: str) -> Resource | None:
         """The resource of one of `types` (of any, where none is given) that the property `key` takes its value from."""

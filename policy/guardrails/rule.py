@@ -26,6 +26,8 @@ class Resource:
     """Secret texts and numbers among the properties; no message shows them."""
     concealed: str = ""
     """Path of the secret text that this object was read from: no message shows more of it than that."""
+    memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What was worked out of the properties already: rules over several resources are run again with each one that comes."""
 
     def at(self, *keys: str) -> Node:
         """The property under `keys`; see `Node.at`."""

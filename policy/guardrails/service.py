@@ -75,7 +75,7 @@ class Service(_PolicyAnalyzerServicer):
             parts = views(_resource(request))
             if self._stack_types is None or any(part.type in self._stack_types for part in parts):
                 self._seen[request.urn] = parts
-            self._write(response, [*self._judge.parts(parts), *self._judge.so_far(parts, self._program)])
+            self._write(response, [*self._judge.parts(parts), *self._judge.so_far(parts, lambda: self._program(parts))])
         return response
 
     def AnalyzeStack(self, request: messages.AnalyzeStackRequest, _context: grpc.ServicerContext | None) -> messages.AnalyzeResponse:
@@ -96,9 +96,9 @@ class Service(_PolicyAnalyzerServicer):
         # of the provider in them, and a rule must not say one thing at preview and another at `up`.
         self._seen: dict[str, list[Resource]] = {}
 
-    def _program(self) -> Program:
-        """What has come so far."""
-        return Program((part for parts in self._seen.values() for part in parts), whole=False)
+    def _program(self, news: Sequence[Resource]) -> Program:
+        """What has come so far, `news` last."""
+        return Program((part for parts in self._seen.values() for part in parts), whole=False, news=news)
 
     def _looks_at(self, kind: str) -> bool:
         # A Kubernetes object may carry others, so its own type does not decide.
@@ -158,4 +158,6 @@ def _resource(message: messages.AnalyzeRequest | messages.AnalyzerResource) -> R
 
 
 def _with_sources(part: Resource, sources: Mapping[str, Sequence[str]]) -> Resource:
-    return replace(part, sources=sources)
+    sourced = replace(part, sources=sources)
+    sourced.memo.update(part.memo)
+    return sourced

@@ -90,8 +90,15 @@ class PodTemplate:
 
 
 def pod_templates(resource: Resource) -> Iterator[PodTemplate]:
-    """Every pod template of a resource of one of `POD_TYPES`."""
-    yield from _TEMPLATES[resource.type](resource)
+    """Every pod template of a resource of one of `POD_TYPES`; the same objects each time, once they are all known."""
+    if "templates" in resource.memo:
+        yield from resource.memo["templates"]
+        return
+    made: list[PodTemplate] = []
+    for template in _TEMPLATES[resource.type](resource):
+        made.append(template)
+        yield template
+    resource.memo["templates"] = made
 
 
 def _pod(pod: Resource) -> Iterator[PodTemplate]:
