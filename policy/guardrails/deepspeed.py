@@ -4,9 +4,8 @@ import difflib
 from typing import TypeGuard
 
 from guardrails.deepspeed_fields import AUTO, autos, numeric, sections, truth, whole
-from guardrails.document import DocumentError
+from guardrails.document import DocumentError, read_hjson
 from guardrails.facts import load
-from guardrails.hjson import read_hjson
 from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, Rule, StackRule

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import hjson
 import yaml
 
 _MOST_CHARACTERS = 8_000_000
@@ -58,6 +59,16 @@ def read_json(text: str, *, once: bool = False) -> Any:
         raise DocumentError(f"no valid JSON: {error.msg}", error.lineno) from None
     except (ValueError, RecursionError) as error:
         raise DocumentError(f"no valid JSON: {error}") from None
+
+
+def read_hjson(text: str) -> Any:
+    """JSON with comments, and without most of its quotes and commas, as DeepSpeed reads its configuration. Raises DocumentError."""
+    try:
+        return plain(hjson.loads(text.removeprefix("\ufeff"), object_pairs_hook=unique))
+    except hjson.HjsonDecodeError as error:
+        raise DocumentError(f"no valid JSON or Hjson: {error.msg}", error.lineno) from None
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"no valid JSON or Hjson: {error}") from None
 
 
 def plain(parsed: Any) -> Any:

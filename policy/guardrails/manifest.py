@@ -8,8 +8,7 @@ from typing import Any
 
 import yaml
 
-from guardrails.document import DocumentError, DuplicateError, Loader, read_json, read_yaml
-from guardrails.hjson import read_hjson
+from guardrails.document import DocumentError, DuplicateError, Loader, read_hjson, read_json, read_yaml
 from guardrails.node import Node
 from guardrails.rule import Resource
 from guardrails.tokens import DEEPSPEED, LIST

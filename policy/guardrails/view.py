@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from guardrails.document import DocumentError, DuplicateError, read_json, read_yaml
+from guardrails.document import DocumentError, DuplicateError, read_hjson, read_json, read_yaml
 from guardrails.facts import load
-from guardrails.hjson import read_hjson
 from guardrails.node import Node, Unknown
 from guardrails.rule import Resource
 from guardrails.secret import is_secret, members

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from guardrails.document import DocumentError, DuplicateError, read_json, read_yaml
-from guardrails.hjson import read_hjson
+from guardrails.document import DocumentError, DuplicateError, read_hjson, read_json, read_yaml
 
 pytestmark = pytest.mark.unit
 
@@ -60,17 +59,19 @@ def test_hjson_is_read(text: str, value: Any) -> None:
     ("text", "words", "line"),
     [
         ('{"a": 1,\n"a": 2}', "the key a stands twice", 1),
-        ('{"a": 1', "} is missing", 1),
-        ('{\n"a" 1}', ": is missing", 2),
-        ("{a: [}", "a value is missing", 1),
-        ('{"a: 1}', "a text has no end", 1),
-        ("{a b: 1}", "a key and a colon are missing", 1),
-        ("{}\n}", "something stands behind the end", 2),
-        ("{a: }", "a value is missing", 1),
+        ('{"a": 1', "Bad key name (eof)", 1),
+        ('{\n"a" 1}', "Expecting ':' delimiter", 2),
+        ("{a: [}", "Found a punctuator character", 1),
+        ('{"a: 1}', "Unterminated string", 1),
+        ("{a b: 1}", "Found whitespace in your key name", 1),
+        ("{}\n}", "Extra data", 2),
+        ("{a: }", "Found a punctuator character", 1),
         ('{"a": "\\ud800"}', "surrogates", 1),
         ('{"a": "\\x"}', "Invalid", 1),
-        ("[" * 100, "levels deep", 1),
+        ("[" * 100, "End of input", 1),
+        ("[" * 100_000, "recursion", 1),
     ],
+    ids=range(12),
 )
 def test_what_is_no_hjson_is_told_with_its_line(text: str, words: str, line: int) -> None:
     with pytest.raises(DocumentError) as raised:

@@ -123,7 +123,9 @@ CASES = (
     valid("DSP02", file('{"train_batch_size": 64, # all ranks\n}')),
     valid("DSP02", file('{"train_batch_size": ${GLOBAL_BATCH}}'), edge=True),
     invalid(
-        "DSP02", file('{"train_batch_size": 64'), says='data["ds.json"] is unreadable at line 1 (no valid JSON or Hjson: } is missing)'
+        "DSP02",
+        file('{"train_batch_size": 64'),
+        says='data["ds.json"] is unreadable at line 1 (no valid JSON or Hjson: Bad key name (eof))',
     ),
     invalid("DSP02", file('{"train_batch_size": "auto", "train_batch_size": 64}'), says="the key train_batch_size stands twice"),
     invalid("DSP02", file("// ours\n{'train_batch_size': -5}"), says="train_batch_size is -5"),
