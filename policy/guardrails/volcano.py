@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from guardrails import command
+from guardrails import command, gang
 from guardrails.facts import load
 from guardrails.links import demand
 from guardrails.node import Node
@@ -61,21 +61,60 @@ def _task_gang(job: Resource, task: Node, report: Report) -> None:
 
 
 def _job_gang(job: Resource, tasks: Sequence[Node], report: Report) -> None:
-    least, pods = job.at("spec", "minAvailable"), sum(_replicas(task) for task in tasks)
-    count = least.integer() if least.present else 0
-    if count == 0:
-        _written_gang(job, least, pods, sum(_least(task) for task in tasks), report)
-    elif count is None or count > pods:
-        report.refuse(job, least, allowed=f"{pods}, the sum of all tasks' replicas (it counts pods, not nodes)")
+    """The gang is judged as admission leaves it: the sum over the tasks where the job names no number, or 0."""
+    least, later = job.at("spec", "minAvailable"), [task for task in tasks if _waits(task, tasks)]
+    pods, all_pods = sum(_replicas(task) for task in tasks if task not in later), sum(_replicas(task) for task in tasks)
+    named = least.integer() if least.present else 0
+    written = sum(_least(task) for task in tasks)
+    count = written if named == 0 else named
+    found = f"{least.text() or 'unset'}, so {written}" if named == 0 else None
+    if count is None or (count > all_pods and found is None):
+        allowed = f"{pods}, the sum of all tasks' replicas (it counts pods, not nodes)"
+        report.refuse(job, least, allowed=_first(pods) if later else allowed)
+    elif later and count > pods:
+        report.refuse(job, least, allowed=_first(pods), found=found)
     elif count < pods and not _is_elastic(job):
-        report.refuse(job, least, allowed=f"{pods}, because every rank is needed (torchrun --nnodes=MIN:MAX would make the job elastic)")
+        _too_few(job, least, pods, found, report)
+    elif count >= written:
+        # Only then does the gang plug-in look at the tasks one by one.
+        _later_tasks(job, later, report)
 
 
-def _written_gang(job: Resource, least: Node, pods: int, count: int, report: Report) -> None:
-    """Volcano's admission writes the sum over the tasks where the job names no number, or 0."""
-    if count < pods and not _is_elastic(job):
-        allowed = f"{pods}, because every rank is needed (Volcano adds up what the tasks need at least)"
-        report.refuse(job, least, allowed=allowed, found=f"{least.text() or 'unset'}, so {count}")
+def _first(pods: int) -> str:
+    return f"{pods}, the pods of the tasks that wait for no other: those of the others are only made once these run"
+
+
+def _waits(task: Node, tasks: Sequence[Node]) -> bool:
+    """Whether the pods of a task are only made once others run; a task that needs no pod at least is not waited for."""
+    depends = task.at("dependsOn")
+    names = [name.text() for name in depends.at("name").elements()]
+    awaited = [any(other.at("name").text() == name and _least(other) > 0 for other in tasks) for name in names]
+    return all(awaited) if len(names) > 1 and depends.at("iteration").text() == "any" else any(awaited)
+
+
+def _too_few(job: Resource, least: Node, pods: int, found: str | None, report: Report) -> None:
+    if _trains(job):
+        hint = "torchrun --nnodes=MIN:MAX would make the job elastic" if found is None else "Volcano adds up what the tasks need at least"
+        report.refuse(job, least, allowed=f"{pods}, because every rank is needed ({hint})", found=found)
+    else:
+        report.advise(job, least, allowed=f"{pods}, unless the job's pods can do without each other", found=found)
+
+
+def _trains(job: Resource) -> bool:
+    """Whether the pods are ranks of one run: they have devices, or one of them calls what starts ranks."""
+    return any(template.devices() or any(map(_starts_ranks, template.containers())) for template in pod_templates(job))
+
+
+def _starts_ranks(container: Node) -> bool:
+    return bool(gang.calls(container)) or any(command.invocations(command.commands(container), command.MPIRUN))
+
+
+def _later_tasks(job: Resource, later: Sequence[Node], report: Report) -> None:
+    for task in later:
+        if _least(task) > 0:
+            least = task.at("minAvailable")
+            allowed = "0: the gang would wait for pods of this task, which are only made once those of others run"
+            report.refuse(job, least, allowed=allowed, found=None if least.present else f"unset, so {_least(task)}")
 
 
 def _is_elastic(job: Resource) -> bool:
@@ -270,8 +309,11 @@ def _retries(job: Resource, places: Sequence[Node], report: Report) -> None:
         report.advise(job, most, allowed=f"more than {_DEFAULT_RETRIES}: every eviction and every lost node uses one up")
 
 
-def _job(*, replicas: int = 4, **spec: object) -> Example:
-    return Example(VOLCANO_JOB, {"metadata": {"name": "finetune"}, "spec": {"tasks": [{"name": "worker", "replicas": replicas}], **spec}})
+def _job(*, replicas: int = 4, gpus: int = 0, **spec: object) -> Example:
+    container = {"name": "trainer", "resources": {"limits": {GPU: gpus}}}
+    template = {"template": {"spec": {"containers": [container]}}} if gpus else {}
+    task = {"name": "worker", "replicas": replicas, **template}
+    return Example(VOLCANO_JOB, {"metadata": {"name": "finetune"}, "spec": {"tasks": [task], **spec}})
 
 
 RULES = (
@@ -283,9 +325,9 @@ RULES = (
         check=_gang,
         why="with too many the gang is never placed; with too few half of it holds GPUs and waits for the rest.",
         fix="set minAvailable to the number of pods that must run together, and let Volcano schedule them.",
-        source="volcano 1.14.1 admission; kubeflow/mpi-operator#608",
-        valid=(_job(minAvailable=4),),
-        invalid=(_job(minAvailable=3),),
+        source="volcano 1.14.1 admission, job controller (dependsOn) and gang plug-in; kubeflow/mpi-operator#608",
+        valid=(_job(gpus=8, minAvailable=4),),
+        invalid=(_job(gpus=8, minAvailable=3),),
     ),
     StackRule(
         id="VOL02",

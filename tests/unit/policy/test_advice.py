@@ -23,6 +23,7 @@ ADVICE: Sequence[tuple[str, tuple[Thing, ...]]] = (
     ("POD09", (pod_memory.trainer(pod_memory.KEPT),)),
     ("RAY04", (ray.ending(),)),
     ("VOL01", (b.mpi_job({volcano.GANG: {"queue": "training"}}),)),
+    ("VOL01", (volcano.steps(3, volcano.SERVERS),)),
     ("VOL03", (volcano.policies(volcano.EVICTED, **{"spec/maxRetry": 2}),)),
 )
 REFUSED: Sequence[tuple[str, tuple[Thing, ...]]] = (
@@ -30,6 +31,7 @@ REFUSED: Sequence[tuple[str, tuple[Thing, ...]]] = (
     ("POD09", (pod_memory.trainer(terminationGracePeriodSeconds=300),)),
     ("RAY04", (ray.ending({ray.TTL: 600}),)),
     ("VOL01", (b.mpi_job({volcano.GANG: {"minAvailable": 5}}),)),
+    ("VOL01", (b.volcano_job({"spec/minAvailable": 3}),)),
     ("VOL03", (volcano.policies(volcano.EVICTED, volcano.FAILED_ENDS),)),
 )
 

@@ -40,6 +40,20 @@ def gang_of(command: list[str] | None = None, **task: Any) -> Thing:
     return b.volcano_job({**changes, **({f"{b.TASK_CONTAINER}/command": command} if command else {})})
 
 
+def task(name: str, replicas: int, *command: str, after: Any = None, **more: Any) -> dict[str, Any]:
+    container = {"name": name, "image": "registry.example/mpi:1", "command": list(command)}
+    depends = {"dependsOn": after if isinstance(after, dict) else {"name": after}} if after else {}
+    return {"name": name, "replicas": replicas, "template": {"spec": {"containers": [container]}}, **depends, **more}
+
+
+def steps(least: Any, *tasks: dict[str, Any]) -> Thing:
+    """A job of several tasks, some of which may wait for others."""
+    return b.volcano_job({"spec/minAvailable": b.DELETE if least is None else least, "spec/tasks": list(tasks)})
+
+
+WORKERS = task("worker", 10, "sleep", "1d")
+MASTER = task("master", 1, "mpiexec", "-np", "10", "hello", after=["worker"])
+SERVERS = task("nginx", 6, "nginx")
 EVICTED = on("PodEvicted")
 FAILED_ENDS = on("PodFailed", "TerminateJob")
 TASK_POLICIES = "spec/tasks/0/policies"
@@ -177,6 +191,37 @@ CASES = (
     ),
     # The MPI Operator takes 0 workers where the number is left out.
     invalid("VOL01", b.mpi_job({f"{b.WORKER}/replicas": b.DELETE}), says="0 for 0 workers"),
+    # The pods of a task that depends on another are only made once that one's run.
+    valid("VOL01", steps(10, MASTER, WORKERS), edge=True),
+    invalid("VOL01", steps(11, MASTER, WORKERS), says="spec.minAvailable is 11; allowed: 10, the pods of the tasks that wait", edge=True),
+    invalid("VOL01", steps(9, MASTER, WORKERS), says="spec.minAvailable is 9; allowed: 10, because every rank is needed", edge=True),
+    invalid("VOL01", steps(12, MASTER, WORKERS), says="spec.minAvailable is 12; allowed: 10, the pods of the tasks that wait"),
+    invalid("VOL01", steps(None, MASTER, WORKERS), says="spec.minAvailable is unset, so 11; allowed: 10, the pods of the tasks that wait"),
+    invalid("VOL01", steps(0, MASTER, WORKERS), says="spec.minAvailable is 0, so 11; allowed: 10"),
+    valid("VOL01", steps(None, {**MASTER, "minAvailable": 0}, WORKERS), edge=True),
+    # Where the job needs as many as its tasks do, the gang waits for each task's own number too.
+    invalid("VOL01", steps(10, MASTER, {**WORKERS, "minAvailable": 5}), says="tasks[0].minAvailable is unset, so 1; allowed: 0"),
+    invalid(
+        "VOL01", steps(10, {**MASTER, "minAvailable": 1}, {**WORKERS, "minAvailable": 9}), says="tasks[0].minAvailable is 1; allowed: 0"
+    ),
+    valid("VOL01", steps(10, {**MASTER, "minAvailable": 0}, {**WORKERS, "minAvailable": 9})),
+    # Nothing waits for a task that needs no pod, nor where no task is named.
+    valid("VOL01", steps(11, MASTER, {**WORKERS, "minAvailable": 0}), edge=True),
+    valid("VOL01", steps(11, {**MASTER, "dependsOn": {"name": []}}, WORKERS), edge=True),
+    valid("VOL01", steps(11, {**MASTER, "dependsOn": {"name": ["worker", "none"], "iteration": "any"}}, WORKERS, task("none", 0))),
+    invalid(
+        "VOL01",
+        steps(11, {**MASTER, "dependsOn": {"name": ["worker", "none"], "iteration": "all"}}, WORKERS, task("none", 0)),
+        says="spec.minAvailable is 11; allowed: 10",
+        edge=True,
+    ),
+    # Servers are no ranks: they may well start one by one.
+    valid("VOL01", steps(6, SERVERS), edge=True),
+    invalid(
+        "VOL01", steps(3, SERVERS), says="spec.minAvailable is 3; allowed: 6, unless the job's pods can do without each other", edge=True
+    ),
+    invalid("VOL01", steps(3, task("a", 6, "torchrun", "--nnodes=6", "x")), says="allowed: 6, because every rank is needed"),
+    invalid("VOL01", steps(10, task("master", 1, "mpirun", "-np", "10", "x"), WORKERS), says="allowed: 11, because every rank is needed"),
     valid(
         "VOL02",
         queue("ml", guarantee={"resource": {"cpu": 8}}),
