@@ -6,6 +6,7 @@ from guardrails.facts import efa_interfaces
 from guardrails.node import Node
 from guardrails.placing import wanted_labels
 from guardrails.pool import INSTANCE_TYPE
+from guardrails.quantity import whole
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import EFA, GPU, POD_TYPES, WORKER, PodTemplate, count, only_launches, pod_templates
 from guardrails.tokens import POD
@@ -42,6 +43,8 @@ def _count_fits_type(resource: Resource, template: PodTemplate, report: Report) 
     counts = [number for number in known if number is not None]
     place, names = template.spec.at("containers"), " or ".join(types)
     asked = template.requested(EFA)
+    if asked == 0 and any(map(_asks, template.containers())):
+        return
     if asked > max(counts):
         report.refuse(resource, place, allowed=f"at most {max(counts)} {EFA} on {names}", found=f"asking {asked} {EFA}")
     elif asked == 0 and min(counts) > 0 and gang.size(resource, template) > 1 and template.requested(GPU) > 0:
@@ -61,18 +64,26 @@ def _environment_without_request(resource: Resource, template: PodTemplate, repo
 
 def _asks_for_efa(resource: Resource, template: PodTemplate, container: Node) -> bool:
     if only_launches(resource, template):
-        return any(each.requested(EFA) > 0 for each in pod_templates(resource) if each.role == WORKER)
-    return count(container.at("resources", "limits", EFA)) > 0
+        workers = [each for each in pod_templates(resource) if each.role == WORKER]
+        return any(_asks(one) for each in workers for one in each.containers())
+    return _asks(container)
+
+
+def _asks(container: Node) -> bool:
+    """Whether a container asks for interfaces; what is no number, such as a placeholder, is meant to be one (POD04 judges that)."""
+    limit = container.at("resources", "limits", EFA)
+    number = whole(limit.text())
+    return limit.present and (number is None or number > 0)
 
 
 def _devices_of_the_host(resource: Resource, template: PodTemplate, report: Report) -> None:
     """The plug-in mounts the pod's own devices; the whole folder over them makes EFA find none."""
-    if not template.requested(EFA):
+    if not any(map(_asks, template.containers())):
         return
     for volume in template.spec.at("volumes").elements():
         place = volume.at("hostPath", "path")
         if place.text().rstrip("/").startswith("/dev/infiniband"):
-            report.refuse(resource, place, allowed=f"no such volume: the devices come with {EFA}")
+            report.refuse(resource, place, allowed=f"no such volume: it hides the devices that the plug-in alone brings with {EFA}")
 
 
 def _selects_efa(variable: Variable) -> bool:
@@ -96,7 +107,7 @@ RULES = (
         title="A pod uses EFA only if it asks for the interfaces its node has",
         types=POD_TYPES,
         check=_efa_requests,
-        why="no interface is attached, so a multi-node job trains over TCP at a fraction of the speed without any error.",
+        why="no interface is attached, or none is found: a multi-node job trains over TCP at a fraction of the speed without any error.",
         fix="set requests and limits of vpc.amazonaws.com/efa to the count of the instance type, or remove the EFA environment.",
         source="EKS guide: EFA; Karpenter 1.14.1 instance-type reference",
         valid=(_pod_with({GPU: 8, EFA: 4}),),

@@ -1,5 +1,7 @@
 """What pods ask for."""
 
+from typing import Any
+
 from guardrails import tokens
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import Thing
@@ -10,7 +12,7 @@ MPIRUN = ["mpirun", "-x", "FI_PROVIDER=efa", "python3", "train.py"]
 LAUNCHER_ENV = "spec/mpiReplicaSpecs/Launcher/template/spec/containers/0/env"
 
 
-def shell(line: str, efa: int) -> Thing:
+def shell(line: str, efa: int | str) -> Thing:
     """One pod of a Volcano job that runs a shell, with so many EFA interfaces."""
     limits = {"nvidia.com/gpu": 8, "vpc.amazonaws.com/efa": efa}
     command = {f"{b.TASK_CONTAINER}/command": ["sh", "-c", line], "spec/tasks/0/replicas": 1}
@@ -20,13 +22,24 @@ def shell(line: str, efa: int) -> Thing:
 ASKED = "vpc.amazonaws.com/efa"
 
 
-def efa_on(count: int, *types: str, replicas: int = 4) -> Thing:
+def efa_on(count: int | str, *types: str, replicas: int = 4) -> Thing:
     """A Volcano job of pods that say by affinity on which types they run."""
     terms = [{"matchExpressions": [{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": list(types)}]}]
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
     limits = {"nvidia.com/gpu": 8, **({ASKED: count} if count else {})}
     pod = {f"{b.TASK_CONTAINER}/resources": {"limits": limits}, "spec/tasks/0/template/spec/affinity": affinity}
     return b.volcano_job({**pod, "spec/tasks/0/template/spec/nodeSelector": b.DELETE, "spec/tasks/0/replicas": replicas})
+
+
+def workers_asking(count: str) -> dict[str, Any]:
+    return {f"{b.WORKER}/replicas": 1, f"{b.WORKER_CONTAINER}/resources": {"limits": {"nvidia.com/gpu": 8, ASKED: count}}}
+
+
+def verbs(count: int | str, *, privileged: bool = False) -> Thing:
+    """One pod with the host's folder of devices over its own."""
+    container = {"name": "main", "resources": {"limits": {ASKED: count}}, "securityContext": {"privileged": privileged}}
+    volume = {"name": "verbs", "hostPath": {"path": "/dev/infiniband"}}
+    return Thing(type=tokens.POD, name="trainer", properties={"spec": {"containers": [container], "volumes": [volume]}})
 
 
 def serving(kind: str, *command: str) -> Thing:
@@ -101,6 +114,14 @@ CASES = (
     invalid(
         "EFA06", serving(tokens.STATEFUL_SET, "torchrun", "--nnodes=2", "x"), says="because 2 pods with GPUs train together", edge=True
     ),
+    # A placeholder is filled in before it reaches the cluster; POD04 says that it is no number yet.
+    valid("EFA06", shell("export FI_PROVIDER=efa && torchrun train.py", "${EFA_PER_NODE}")),
+    valid("EFA06", efa_on("${EFA_PER_NODE}", "p4d.24xlarge")),
+    valid("EFA06", b.mpi_job({**workers_asking("${EFA_PER_NODE}"), b.LAUNCHER_COMMAND: MPIRUN})),
+    invalid("EFA06", b.mpi_job({**workers_asking("0"), b.LAUNCHER_COMMAND: MPIRUN}), says="only for workers that ask", edge=True),
+    invalid("EFA06", verbs("${EFA_PER_NODE}"), says="hostPath.path is /dev/infiniband; allowed: no such volume: it hides the devices"),
+    invalid("EFA06", verbs(1, privileged=True), says="no such volume: it hides the devices that the plug-in alone brings", edge=True),
+    valid("EFA06", verbs(0, privileged=True), edge=True),
     valid("EFA06", queue(100, "python3", "infer.py"), edge=True),
     invalid("EFA06", queue(4, "python3", "infer.py"), says="because 4 pods with GPUs train together", edge=True),
     invalid("EFA06", queue(100, "torchrun", "--nnodes=4", "x"), says="because 4 pods with GPUs train together"),
