@@ -16,7 +16,15 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _VOCABULARY = re.compile(r"(?:^|[_.-])(?:PAD|EOS|BOS|UNK|MASK|SEP|CLS|STOP|SPECIAL|MAX|MIN|NUM)_TOKEN$", re.IGNORECASE)
-_NO_SECRET = re.compile(r"|[0-9]{1,4}|true|false|yes|no|on|off|none|null|x{3,}|\*{3,}|\.{3}", re.IGNORECASE)
+# The second line is what stands in for a secret: servers of models take any key, and what is in brackets is yet to be written.
+_NO_SECRET = re.compile(
+    r"|[0-9]{1,4}|true|false|yes|no|on|off|none|null|x{3,}|\*{3,}|\.{3}"
+    r"|dummy|empty|placeholder[\w .-]*|not[ _-]?needed|<[^<>]*>",
+    re.IGNORECASE,
+)
+# No key of anything, but many a server's password.
+_TO_CHANGE = re.compile(r"change[ _-]?me", re.IGNORECASE)
+_PASSWORD = re.compile(r"PASSWORD$|PASSWD$|PWD$|PASSPHRASE$|^SSHPASS$|^REDISCLI_AUTH$", re.IGNORECASE)
 _COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
 # Other variables, commands that print the value, and where it is kept: a file, AWS Secrets Manager, a parameter, Vault.
 _REFERENCE = re.compile(
@@ -115,6 +123,8 @@ def _is_secret(name: str, value: Callable[[], str]) -> bool:
     if not _SECRET_NAME.search(name) or _VOCABULARY.search(name):
         return False
     text = value().strip()
+    if _TO_CHANGE.fullmatch(text) and not _PASSWORD.search(name):
+        return False
     return not _NO_SECRET.fullmatch(text) and not _REFERENCE.fullmatch(text)
 
 

@@ -64,6 +64,8 @@ def slurmd(container: dict[str, Any]) -> Thing:
     return Thing(type=tokens.NODE_SET, name="gpu", properties={"metadata": {"name": "gpu"}, "spec": {"slurmd": container}})
 
 
+PRIVILEGED = {"securityContext": {"privileged": True}}
+KUBELET = [{"name": "pods", "hostPath": {"path": "/var/lib/kubelet/pods"}}]
 PGP = "-----BEGIN " + "PGP PRIVATE KEY BLOCK-----"
 
 
@@ -78,6 +80,13 @@ CASES = (
     valid("POD01", pod(kind=tokens.DAEMON_SET, name="efa-aws-efa-k8s-device-plugin", container={"securityContext": {"privileged": True}})),
     valid("POD01", b.mpi_job()),
     valid("POD01", pod(kind=tokens.DAEMON_SET, name="aws-node", hostNetwork=True), edge=True),
+    valid("POD01", pod(kind=tokens.DAEMON_SET, name="csi-secrets-store", container=PRIVILEGED)),
+    valid("POD01", pod(kind=tokens.DAEMON_SET, name="csi-secrets-store-provider-aws", volumes=KUBELET)),
+    valid("POD01", pod(kind=tokens.DAEMON_SET, name="csi-secrets-store-secrets-store-csi-driver", container=PRIVILEGED)),
+    valid("POD01", pod(kind=tokens.DEPLOYMENT, name="efs-csi-controller", container=PRIVILEGED), edge=True),
+    invalid("POD01", pod(kind=tokens.DEPLOYMENT, name="my-efs-csi-controller", container=PRIVILEGED), says="privileged is true", edge=True),
+    invalid("POD01", pod(kind=tokens.STATEFUL_SET, name="efs-csi-controller", container=PRIVILEGED), says="privileged is true", edge=True),
+    invalid("POD01", pod(kind=tokens.DAEMON_SET, name="secrets-store", volumes=KUBELET), says="hostPath is /var/lib/kubelet"),
     invalid(
         "POD01", pod(kind=tokens.DAEMON_SET, name="node-tuner", hostNetwork=True), says="spec.template.spec.hostNetwork is true", edge=True
     ),
@@ -150,4 +159,16 @@ CASES = (
     valid("POD02", config_map(start="#!/bin/sh\n# usage: HF_TOKEN=hf_abc ./start\npython3 train.py\n")),
     invalid("POD02", config_map(start="# start\nHF_TOKEN=abc ./train\n"), says="data.start is a literal in HF_TOKEN", edge=True),
     valid("POD02", variable("HF_TOKEN", value="xxxx")),
+    valid("POD02", variable("OPENAI_API_KEY", value="dummy")),
+    valid("POD02", variable("OPENAI_API_KEY", value="EMPTY")),
+    valid("POD02", variable("HF_TOKEN", value="PLACEHOLDER_HF_TOKEN")),
+    valid("POD02", variable("HF_TOKEN", value="<your token>"), edge=True),
+    valid("POD02", variable("OPENAI_API_KEY", value="not-needed")),
+    valid("POD02", variable("WANDB_API_KEY", value="changeme"), edge=True),
+    valid("POD02", shell("OPENAI_API_KEY=dummy python3 -m vllm.entrypoints.openai.api_server")),
+    valid("POD02", config_map(HF_TOKEN="<HF_token>")),
+    invalid("POD02", variable("DB_PASSWORD", value="changeme"), says="a literal in DB_PASSWORD", edge=True),
+    invalid("POD02", variable("OPENAI_API_KEY", value="dummy1f9c"), says="a literal in OPENAI_API_KEY", edge=True),
+    invalid("POD02", variable("HF_TOKEN", value="<a>b2c<d>"), says="a literal in HF_TOKEN", edge=True),
+    invalid("POD02", config_map(start="export OPENAI_API_KEY=sk-empty\n"), says="data.start is a literal in OPENAI_API_KEY"),
 )
