@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from guardrails.facts import efa_interfaces, network_cards
+from guardrails.facts import efa_interfaces, first_efa_card, network_cards
 from guardrails.launch import class_of, launchers_with, own_types, pools_with, subnets_key
 from guardrails.links import demand, targets
 from guardrails.lustre import flag
@@ -80,7 +80,12 @@ def _families(node_class: Resource, members: list[Node], pool: Resource, report:
 
 def _fits(members: list[Node], name: str) -> bool:
     count = sum(_kind(member) in _EFA_INTERFACES for member in members)
-    return count <= efa_interfaces()[name] and all(_card(member) < network_cards(name) for member in members)
+    return count <= efa_interfaces()[name] and all(_first_card(member, name) <= _card(member) < network_cards(name) for member in members)
+
+
+def _first_card(member: Node, name: str) -> int:
+    """The first network card of the type that takes the interface."""
+    return first_efa_card(name) if is_efa(member) else 0
 
 
 def _count(resource: Resource, members: list[Node], name: str, report: Report) -> None:
@@ -94,8 +99,11 @@ def _count(resource: Resource, members: list[Node], name: str, report: Report) -
         return
     cards = network_cards(name)
     for member in members:
+        first, place = _first_card(member, name), member.at("networkCardIndex")
         if _card(member) >= cards:
-            report.refuse(resource, member.at("networkCardIndex"), allowed=f"0 to {cards - 1}: {name} has {cards} network cards")
+            report.refuse(resource, place, allowed=f"{first} to {cards - 1}: {name} has {cards} network cards")
+        elif _card(member) < first:
+            report.refuse(resource, place, allowed=f"{first} to {cards - 1}, because card 0 of {name} has no EFA")
 
 
 def _layout(resource: Resource, report: Report) -> None:
@@ -185,16 +193,18 @@ def _one_zone(program: Program, report: Report) -> None:
 
 def _pool_in_one_zone(program: Program, pool: Resource, report: Report) -> None:
     node_class = class_of(program, pool)
-    fabric = any(instance.efa >= FABRIC_CARDS for instance in accelerated_types(pool))
+    bought = [instance.efa >= FABRIC_CARDS for instance in accelerated_types(pool)]
     uses = node_class is not None and has_efa(node_class)
-    if not (uses or (fabric and (program.whole or node_class))):
+    if not (uses or (any(bought) and (program.whole or node_class))):
         return
     zones = beyond_one(program, pool)
     if zones is not None:
         place = pool.at("spec", "template", "spec", "requirements")
         # A class that asks for no interface still gets them for pods that do; whether any does, this program does not say.
-        tell = report.refuse if uses or node_class is None else report.advise
-        why = "because the pool uses EFA" if uses else "because its types are bought for EFA"
+        # Nor whether pods go to the types of many cards or to the others, where a pool takes both.
+        tell = report.refuse if uses or (node_class is None and all(bought)) else report.advise
+        types = "its types" if all(bought) else "some of its types"
+        why = "because the pool uses EFA" if uses else f"because {types} are bought for EFA"
         tell(pool, place, allowed=f"{ZONE} In exactly one zone, {why}", found=zones.words())
 
 
@@ -233,7 +243,7 @@ RULES = (
         early=True,
         why="EC2 refuses the launch: the node group ends in CREATE_FAILED, or Karpenter launches nothing and pods stay Pending.",
         fix="list one EFA interface for each card that the type has, and no more.",
-        source="Karpenter 1.14.1 instance-type reference and VPC limits",
+        source="Karpenter 1.14.1 instance-type reference and VPC limits; awsome-distributed-ai add-cng-p6-b300.yaml",
         valid=_template("p5en.48xlarge", _nics(16)),
         invalid=_template("p5en.48xlarge", _nics(32)),
     ),

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from guardrails import facts, pool, template
-from guardrails.facts import efa_interfaces, load, lustre_throughput, network_cards
+from guardrails.facts import efa_interfaces, first_efa_card, load, lustre_throughput, network_cards
 from guardrails.facts import instance_types as pack_types
 from infra import catalogue, labels, versions
 from infra.settings.storage import Persistent1Settings, Persistent2Settings
@@ -31,6 +31,7 @@ def test_pack_and_catalogue_count_the_same_devices_and_interfaces(name: str) -> 
 def test_pack_and_catalogue_agree_on_the_fabric_of_every_type(kind: catalogue.InstanceType) -> None:
     assert efa_interfaces().get(kind.name) == kind.efa_max
     assert network_cards(kind.name) == kind.network_cards
+    assert first_efa_card(kind.name) == (1 if kind.efa_max and not kind.efa_on_primary_card else 0)
     assert (kind.name.partition(".")[0] in load("fleet")["arm"]) == (kind.arch == "arm64")
 
 

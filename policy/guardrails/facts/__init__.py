@@ -67,3 +67,8 @@ def network_cards(name: str) -> int:
     """Network cards of an instance type; most have one."""
     instance = instance_types().get(name)
     return instance.cards if instance else load("fleet")["cards"].get(name, 1)
+
+
+def first_efa_card(name: str) -> int:
+    """The first network card of an instance type that takes EFA; most begin with card 0."""
+    return load("instances")["firstEfaCard"].get(name, 0)

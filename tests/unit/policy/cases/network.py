@@ -167,6 +167,14 @@ INTERFACES = (
     invalid("EFA01", node_class(nics(32)), P5EN, says="at most 16 on p5en.48xlarge"),
     invalid("EFA01", template([PRIMARY, nic(4)], "p4d.24xlarge"), says="0 to 3: p4d.24xlarge has 4 network cards", edge=True),
     invalid("EFA01", template([PRIMARY, nic(0), nic(1)], "c5n.18xlarge"), says="at most 1 on c5n.18xlarge"),
+    valid("EFA01", template([PRIMARY, *(nic(card) for card in range(1, 17))], "p6-b300.48xlarge"), edge=True),
+    valid("EFA01", template(nics(8), "p6-b200.48xlarge")),
+    invalid(
+        "EFA01", template(nics(16), "p6-b300.48xlarge"), says="networkCardIndex is 0; allowed: 1 to 16, because card 0 of p6-b300.48xlarge"
+    ),
+    invalid("EFA01", template([nic(0, 0, "efa")], "p6-b300.48xlarge"), says="because card 0 of p6-b300.48xlarge has no EFA", edge=True),
+    invalid("EFA01", template([{"interfaceType": "efa"}], "p6-b300.48xlarge"), says="networkCardIndex is unset", edge=True),
+    invalid("EFA01", template([PRIMARY, nic(17)], "p6-b300.48xlarge"), says="allowed: 1 to 16: p6-b300.48xlarge has 17", edge=True),
     valid("EFA02", template(nics(32))),
     valid("EFA02", template([nic(0, 0, "efa"), nic(1, 1, "efa")])),
     valid("EFA02", node_class(nics(2))),
@@ -1027,6 +1035,25 @@ PLACES = (
     ),
     invalid("EFA01", node_class(nics(1)), of_family(requirement(CATEGORY, "In", "t")), says="has no EFA"),
     invalid("EFA01", node_class([PRIMARY, nic(16)]), of_family(P5EN_FAMILY), says="p5en.48xlarge has 16 network cards"),
+    invalid("EFA01", node_class(nics(1)), of_family(requirement(FAMILY, "In", "p6-b300")), says="card 0 of p6-b300.48xlarge has no EFA"),
+    valid("EFA01", node_class(nics(1)), of_family(requirement(FAMILY, "In", "p6-b300", "p6-b200")), edge=True),
+    # Types bought for EFA beside others: which of them need it, nobody says.
+    *(
+        invalid("EFA05", b.node_pool({REQUIREMENTS: [named, IN_BOTH]}), says="because some of its types are bought for EFA", edge=True)
+        for named in (
+            requirement(FAMILY, "In", "g5", "g6", "g6e"),
+            requirement(CATEGORY, "In", "g"),
+            requirement(TYPE, "In", "g5.8xlarge", "p5.48xlarge"),
+        )
+    ),
+    invalid(
+        "EFA05",
+        b.node_pool({REQUIREMENTS: [requirement(TYPE, "In", "g6e.48xlarge", "p5.48xlarge"), IN_BOTH]}),
+        says="because its types are bought for EFA",
+        edge=True,
+    ),
+    valid("EFA05", b.node_pool({REQUIREMENTS: [requirement(FAMILY, "In", "g5", "g6"), IN_BOTH]}), edge=True),
+    valid("EFA05", b.node_pool({REQUIREMENTS: [requirement(FAMILY, "In", "g5", "g6", "g6e"), IN_ONE]})),
     invalid(
         "EFA01",
         template(nics(2), None, id="lt-1"),
