@@ -19,6 +19,10 @@ _NODE_CLASS = frozenset({NODE_CLASS})
 _ALIAS = re.compile(r"(al2|al2023|bottlerocket|windows2019|windows2022|windows2025)@(\S+)")
 _FAMILIES = {"al2": "AL2", "al2023": "AL2023", "bottlerocket": "Bottlerocket"}
 _MOST_TERMS = 30
+_WILDCARD = re.compile(r"(?<!\\)[*?]")
+# A date or a version that stands whole: what a wildcard beside it leaves open is the architecture or a commit.
+_RELEASE = re.compile(r"(?<![0-9])20[0-9]{6}(?![0-9*?])|\bv[0-9]+\.[0-9]+\.[0-9]+(?![0-9*?])")
+_MOVING = re.compile(r"/(?:[^/]*-)?(?:latest|recommended)(?=/|$)(?!.*:[0-9]+$)")
 _PARAMETER = "ssmParameter"
 _TERM_KEYS = {
     "amiSelectorTerms": ("id", "name", "tags", "alias", "ssmParameter", "owner"),
@@ -62,6 +66,21 @@ def _image_term(resource: Resource, term: Node, report: Report) -> None:
     _parameter(resource, term, given, report)
     if term.at("alias").present:
         _alias(resource, term.at("alias"), report)
+    elif "id" not in given:
+        _moving(resource, term, given, report)
+
+
+def _moving(resource: Resource, term: Node, given: list[str], report: Report) -> None:
+    """Of the images that a term is for Karpenter takes the newest, and a parameter is followed wherever it goes."""
+    parameter, name = term.at(_PARAMETER), term.at("name")
+    if _PARAMETER in given:
+        if _MOVING.search(parameter.text()):
+            report.refuse(resource, parameter, allowed="an image id, an alias with a release, or a parameter of one release")
+    elif "name" in given:
+        if _WILDCARD.search(name.text()) and not _RELEASE.search(name.text()):
+            report.refuse(resource, name, allowed="the name of one release: Karpenter takes the newest image that the pattern matches")
+    elif "tags" in given:
+        report.advise(resource, term, allowed="an image id or name: Karpenter takes the newest image with these tags", found="tags alone")
 
 
 def _parameter(resource: Resource, term: Node, given: list[str], report: Report) -> None:
@@ -296,7 +315,7 @@ RULES = (
         check=_images,
         why="each new image release makes every node drift, and the fleet is replaced under running jobs.",
         fix="set amiSelectorTerms to one alias with a release, such as al2023@v20261120, or to image ids with amiFamily.",
-        source="karpenter-provider-aws 1.14.1 ec2nodeclass.go and ami.go",
+        source="karpenter-provider-aws 1.14.1 ec2nodeclass.go and ami.go; EKS guide: retrieve recommended AMI ids",
         valid=_class(),
         invalid=_class(amiSelectorTerms=[{"alias": "al2023@latest"}]),
     ),

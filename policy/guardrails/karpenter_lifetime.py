@@ -1,9 +1,12 @@
 """How long a node lives: expiry, grace periods, Spot."""
 
+from collections.abc import Callable
 from typing import Any
 
+from guardrails.auto_mode import is_auto_pool
 from guardrails.chart import CHART_TYPES, charts
 from guardrails.efa import class_of
+from guardrails.facts import load
 from guardrails.node import Node
 from guardrails.placing import DO_NOT_DISRUPT, new_users_of, users_of
 from guardrails.pool import CAPACITY_TYPE, allowed_values, capacity_types, is_training_pool
@@ -49,7 +52,9 @@ def _zero_budget_as_protection(resource: Resource, report: Report) -> None:
     why = "on a pool of accelerators" if training else "beside a budget of 0 nodes, which does not stop expiry"
     with report.part():
         expire = _expiry_place(resource)
-        if expire.text() != _NEVER:
+        if is_auto_pool(resource):
+            _replaced(resource, expire, tell, report)
+        elif expire.text() != _NEVER:
             found = expire.raw or f"unset (Karpenter then uses {_DEFAULT_EXPIRY})"
             tell(resource, expire, allowed=f"{_NEVER} {why}", found=found)
     with report.part():
@@ -58,6 +63,18 @@ def _zero_budget_as_protection(resource: Resource, report: Report) -> None:
             place = resource.at("spec", "template", "spec", "requirements")
             found = f"capacity type {', '.join(named)}" if named else "without one that keeps spot out"
             tell(resource, place, allowed="reserved or on-demand beside a budget of 0 nodes", found=found)
+
+
+def _replaced(pool: Resource, expire: Node, tell: Callable[..., None], report: Report) -> None:
+    """EKS Auto Mode ends each node some day, whatever the pool says: it takes a shorter life from it, and no longer one."""
+    facts = load("karpenter")["autoModeExpiry"]
+    most, given = facts["mostHours"], seconds(expire.text())
+    if expire.text() == _NEVER or (given is not None and given > most * 3600):
+        tell(pool, expire, allowed=f"{most}h or less: EKS Auto Mode replaces a node by then, whatever is written here")
+        return
+    found = expire.raw or f"unset (EKS Auto Mode then uses {facts['defaultHours']}h)"
+    allowed = "checkpoints that training goes on from, or nodes of its own outside EKS Auto Mode, which replaces these by then"
+    report.advise(pool, expire, allowed=allowed, found=found)
 
 
 def _grace(program: Program, report: Report) -> None:
@@ -175,8 +192,8 @@ RULES = (
         types=frozenset({NODE_POOL}),
         check=_zero_budget_as_protection,
         why="on day 30 the node is drained by force, or Spot takes it with two minutes' notice, whatever the budgets say.",
-        fix="set template.spec.expireAfter to Never and the capacity type to reserved or on-demand.",
-        source="karpenter 1.14.1 concepts/disruption; kubernetes-sigs/karpenter#1590; karpenter-provider-aws 1.14.1 instance.go",
+        fix="set template.spec.expireAfter to Never (EKS Auto Mode has no such nodes) and the capacity type to reserved or on-demand.",
+        source="karpenter 1.14.1 concepts/disruption; kubernetes-sigs/karpenter#1590; provider-aws 1.14.1 instance.go; EKS: Auto Mode",
         valid=(_pool(expireAfter=_NEVER),),
         invalid=(_pool(),),
     ),

@@ -16,6 +16,7 @@ BUDGET = "spec/disruption/budgets/0"
 TERMS = "spec/amiSelectorTerms"
 EXPIRE = "spec/template/spec/expireAfter"
 GRACE = "spec/template/spec/terminationGracePeriod"
+AUTO = {"spec/template/spec/nodeClassRef/group": "eks.amazonaws.com", "spec/template/spec/nodeClassRef/kind": "NodeClass"}
 TAINTS = "spec/template/spec/taints"
 POLICY = "spec/disruption/consolidationPolicy"
 KINDS = f"{REQUIREMENTS}/2/values"
@@ -52,6 +53,14 @@ NIGHT = {"schedule": "0 20 * * *", "duration": "12h"}
 EMPTY_BY_DAY = {"reasons": ["Empty"], **DAY}
 TRN, P5_AND_TRN = {f"{FIRST}/values": ["trn1.32xlarge"]}, {f"{FIRST}/values": ["p5.48xlarge", "trn1.32xlarge"]}
 FLOOD = "9" * 5000
+
+
+OPTIMIZED = "/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard"
+
+
+def imaged(term: dict[str, Any]) -> Thing:
+    """A class whose images are those of this term."""
+    return node_class({TERMS: [term], "spec/amiFamily": "AL2023"})
 
 
 def starting(*taints: dict[str, str]) -> dict[str, Any]:
@@ -397,6 +406,14 @@ LIFETIMES = (
     invalid("KRP04", b.cpu_pool({BUDGETS: [ZERO]}), says="requirements is without one that keeps spot out"),
     invalid("KRP04", b.cpu_pool({"spec/limits": {"nvidia.com/gpu": 8}, EXPIRE: "720h"}), says="expireAfter is 720h"),
     invalid("KRP04", b.cpu_pool({BUDGETS: [ZERO], EXPIRE: "720h"}), says="which does not stop expiry"),
+    # EKS Auto Mode takes a shorter life of its nodes, and no longer one.
+    valid("KRP04", b.cpu_pool({**AUTO, EXPIRE: "480h"})),
+    invalid("KRP04", b.node_pool(AUTO), says="expireAfter is Never; allowed: 504h or less: EKS Auto Mode replaces"),
+    invalid("KRP04", b.node_pool({**AUTO, EXPIRE: "504h1m"}), says="is 504h1m; allowed: 504h or less", edge=True),
+    invalid("KRP04", b.node_pool({**AUTO, EXPIRE: "504h"}), says="is 504h; allowed: checkpoints that training goes on from", edge=True),
+    invalid("KRP04", b.node_pool({**AUTO, EXPIRE: b.DELETE}), says="unset (EKS Auto Mode then uses 336h); allowed: checkpoints"),
+    invalid("KRP04", b.cpu_pool({**AUTO, BUDGETS: [ZERO]}), says="allowed: 504h or less"),
+    invalid("KRP04", b.node_pool({**AUTO, EXPIRE: "24h", KINDS: ["spot"]}), says="capacity type spot"),
     valid("KRP05", b.node_pool()),
     valid("KRP05", b.node_pool({GRACE: "1h"}), pod({"spec/terminationGracePeriodSeconds": 600})),
     valid("KRP05", b.node_pool({GRACE: "600s"}), pod({"spec/terminationGracePeriodSeconds": 600}, annotations=PROTECTED), edge=True),
@@ -519,6 +536,36 @@ CLASSES = (
     invalid("KRP06", node_class({TERMS: [{"id": "ami-1"}]}), says="amiFamily is unset"),
     invalid("KRP06", node_class({TERMS: [{"id": "ami-1", "name": "x"}], "spec/amiFamily": "AL2023"}), says="id beside name"),
     invalid("KRP06", node_class({TERMS: [{"owner": "self"}], "spec/amiFamily": "AL2023"}), says="an id, alias, name, tags"),
+    # What moves to the next image by itself.
+    *(
+        invalid("KRP06", imaged({"name": name}), says=f"name is {name}; allowed: the name of one release", edge=True)
+        for name in (
+            "*amazon-eks-node-al2023*",
+            "amazon-eks-node-al2023-x86_64-nvidia-1.33-v2026112?",
+            "bottlerocket-aws-k8s-1.33-*-v1.40.*",
+        )
+    ),
+    invalid("KRP06", imaged({"name": "trainyard-*", "owner": "self", "tags": {"team": "ml"}}), says="the name of one release"),
+    *(
+        valid("KRP06", imaged({"name": name}), edge=True)
+        for name in (
+            *("amazon-eks-node-al2023-*-nvidia-1.33-v20261120", "bottlerocket-aws-k8s-1.33-*-v1.40.0-*", "al2023-ami-2023.6.20261120.0-*"),
+            *("amazon-eks-node-al2023-x86_64-standard-1.33-v20261120", r"odd\*name"),
+        )
+    ),
+    *(
+        invalid("KRP06", imaged({"ssmParameter": path}), says=f"ssmParameter is {path}; allowed: an image id, an alias with a release")
+        for path in (
+            f"{OPTIMIZED}/recommended/image_id",
+            "/aws/service/bottlerocket/aws-k8s-1.33/x86_64/latest/image_id",
+            "/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-EKS_Optimized-1.33/image_id",
+        )
+    ),
+    valid("KRP06", imaged({"ssmParameter": f"{OPTIMIZED}/amazon-eks-node-al2023-x86_64-standard-1.33-v20261120/image_id"}), edge=True),
+    valid("KRP06", imaged({"ssmParameter": "/acme/latest-but-one"}), edge=True),
+    invalid("KRP06", imaged({"tags": {"team": "ml"}}), says="is tags alone; allowed: an image id or name"),
+    invalid("KRP06", imaged({"tags": {"team": "ml"}, "owner": "self"}), says="is tags alone", edge=True),
+    valid("KRP06", imaged({"tags": {"team": "ml"}, "name": "trainyard-7"}), edge=True),
     # Karpenter takes these and passes over a part of them.
     invalid(
         "KRP06", node_class({TERMS: [{"alias": "al2023@v20261120", "ssmParameter": "/x"}]}), says="unset beside alias: Karpenter ignores"
