@@ -23,8 +23,12 @@ _POD = "system:serviceaccount:"
 _SAME = frozenset({"stringequals", "stringequalsignorecase", "stringlike", "arnequals", "arnlike"})
 """Operators that hold only where the request has the key; with `IfExists`, `ForAllValues:` or a Not in them they hold without it too."""
 _OWN = frozenset({"aws:principalorgid", "aws:principalorgpaths", "aws:principalarn", "aws:principalaccount"})
-_OWNERS = ("repo:", "project_path:", "organization:")
-"""How subjects of GitHub, GitLab and HCP Terraform begin, before the name of their owner."""
+_OWNERS = {"repo:": "/", "project_path:": "/", "organization:": ":"}
+"""How subjects of GitHub, GitLab and HCP Terraform begin, before the name of their owner, and what ends the name."""
+_OF_OWNERS = ("token.actions.githubusercontent.com:", "gitlab.com:", "app.terraform.io:")
+"""How the keys of their tokens begin: none of them is of pods."""
+_WITHOUT_KEY = re.compile(r"forallvalues(?=:)|ifexists$")
+_WRITTEN = {"forallvalues": "ForAllValues", "ifexists": "IfExists"}
 _WITHOUT_SUBJECT = frozenset({"cognito-identity.amazonaws.com", "www.amazon.com", "graph.facebook.com"})
 """Providers that IAM knows by name and whose tokens are told apart by other keys than :sub."""
 
@@ -178,13 +182,25 @@ def _subject(resource: Resource, place: Node, statement: Node, report: Report) -
     named = [key for key, values in demanded if key.endswith(":sub") or not any(_any(each) for each in values)]
     for ending in (":sub", ":aud"):
         if not any(key.endswith(ending) for key in named):
-            report.refuse(resource, place, allowed=f"a condition on {ending}", found=f"a trust of an OIDC provider without {ending}")
-    subjects = [values for key, values in demanded if key.endswith(":sub")]
+            found = f"a trust of an OIDC provider {_lacking(statement, ending)}"
+            report.refuse(resource, place, allowed=f"a condition on {ending}", found=found)
+    subjects = [(key, values) for key, values in demanded if key.endswith(":sub")]
     # Conditions hold together, so one that names a subject is enough.
-    if subjects and all(any(_wide(each) for each in values) for values in subjects):
-        wide = next(each for each in subjects[0] if _wide(each))
-        allowed = "one namespace and service account" if _of_pods(wide) else "subjects of a named owner"
-        report.refuse(resource, place, allowed=allowed, found=f"a trust of {', '.join(subjects[0])}")
+    if subjects and all(any(_wide(each) for each in values) for _, values in subjects):
+        key, values = subjects[0]
+        wide = next(each for each in values if _wide(each))
+        pods = _of_pods(wide) and not key.startswith(_OF_OWNERS)
+        allowed = "one namespace and service account" if pods else "subjects of a named owner"
+        report.refuse(resource, place, allowed=allowed, found=f"a trust of {', '.join(values)}")
+
+
+def _lacking(statement: Node, ending: str) -> str:
+    """How the statement comes to demand nothing of a key: it says nothing of it, or in a way that holds without it too."""
+    for operator, key, _ in conditions(statement):
+        soft = _WITHOUT_KEY.search(operator) if key.endswith(ending) else None
+        if soft:
+            return f"with {ending} by {_WRITTEN[soft[0]]}, which holds without the key"
+    return f"without {ending}"
 
 
 def _start(subject: str) -> str:
@@ -202,7 +218,10 @@ def _wide(subject: str) -> bool:
     start = _start(subject)
     if start == subject:
         return False
-    return _of_pods(subject) or any(owner.startswith(start) for owner in _OWNERS) or re.fullmatch(r"\w+:", start) is not None
+    if _of_pods(subject) or any(owner.startswith(start) for owner in _OWNERS) or re.fullmatch(r"\w+:", start):
+        return True
+    # Anyone may register an owner whose name begins like that of another.
+    return any(start.startswith(owner) and end not in start.removeprefix(owner) for owner, end in _OWNERS.items())
 
 
 def _policy(*actions: str, resource: str = "*") -> tuple[Example, ...]:

@@ -366,7 +366,11 @@ DETAILS = (
     invalid("SEC03", role({**federated(), "Action": None, "NotAction": "sts:TagSession"}), says="without :sub"),
     *(
         invalid("SEC03", role(subject("system:serviceaccount:x:y", operator)), says="without :sub")
-        for operator in ("StringNotEquals", "StringNotLike", "Null", "StringEqualsIfExists", "ForAllValues:StringEquals")
+        for operator in ("StringNotEquals", "StringNotLike", "Null")
+    ),
+    *(
+        invalid("SEC03", role(subject("system:serviceaccount:x:y", operator)), says=f"with :sub by {word}, which holds without the key")
+        for operator, word in (("StringEqualsIfExists", "IfExists"), ("ForAllValues:StringEquals", "ForAllValues"))
     ),
     invalid(
         "SEC03",
@@ -379,7 +383,23 @@ DETAILS = (
     ),
     *(
         invalid("SEC03", github(value), says=f"a trust of {value}; allowed: subjects of a named owner", edge=value == "repo:*/infra:*")
-        for value in ("repo:*", "repo:*/infra:*", "project_path:*", "re*")
+        for value in ("repo:*", "repo:*/infra:*", "project_path:*", "re*", "*", "*:ref:refs/heads/main")
+    ),
+    # Anyone may register acme-evil.
+    *(
+        invalid("SEC03", github(value), says=f"a trust of {value}; allowed: subjects of a named owner", edge=True)
+        for value in (
+            "repo:acme*",
+            "repo:acme*:*",
+            "repo:acme-org*/*",
+            "repo:acm?/infra:*",
+            "project_path:acme*/infra:*",
+            "organization:acme*",
+        )
+    ),
+    *(
+        valid("SEC03", github(value), edge=True)
+        for value in ("repo:acme/*", "repo:acme/infra*:*", "project_path:acme/*", "organization:acme:*")
     ),
     valid("SEC03", everybody(ACCOUNT)),
     valid("SEC03", everybody({"StringEquals": {"aws:PrincipalOrgID": "o-1"}}, "*")),
