@@ -25,6 +25,11 @@ _PROVISIONER_KEY = "csi.storage.k8s.io/"
 _NUMBERS = ("perUnitStorageThroughput", "automaticBackupRetentionDays", "metadataIops")
 _FLAGS = ("copyTagsToBackups", "efaEnabled")
 _MANY = "ReadWriteMany"
+_LOSES = {
+    "Delete": "with Delete the file system goes with the claim",
+    "Recycle": "no volume of a CSI driver can be recycled, so it ends as Failed once its claim is gone",
+}
+"""What a reclaim policy makes of a volume that exists already."""
 
 
 def _class_shape(resource: Resource, report: Report) -> None:
@@ -201,7 +206,8 @@ def _static_rules(volume: Resource, report: Report) -> None:
         report.refuse(volume, modes, allowed=f"{_MANY} as the first: kubelet tells the driver no other")
     policy = volume.at("spec", "persistentVolumeReclaimPolicy")
     if policy.present and policy.text() != "Retain":
-        report.refuse(volume, policy, allowed="Retain: with Delete the file system goes with the claim")
+        why = _LOSES.get(policy.text())
+        report.refuse(volume, policy, allowed=f"Retain: {why}" if why else "Retain")
 
 
 def _mount_options(program: Program, volume: Resource, report: Report) -> None:

@@ -143,6 +143,10 @@ def storage_type(shape: Shape, report: Report) -> None:
         report.refuse(shape.resource, cache, allowed=f"unset, because storageType is {shape.storage}")
     if shape.storage == TIERING:
         _tiering(shape, report)
+    elif shape.storage in known:
+        for key in ("throughputCapacity", "dataReadCacheConfiguration"):
+            if shape.at(key).present:
+                report.advise(shape.resource, shape.at(key), allowed=f"unset, because storageType is {shape.storage}")
 
 
 def _tiering(shape: Shape, report: Report) -> None:

@@ -221,6 +221,9 @@ CASES = (
     invalid("CSI04", volume({"spec/storageClassName": "shared"}), says="storageClassName is shared"),
     invalid("CSI04", volume({"spec/accessModes": ["ReadWriteOnce"]}), says="accessModes is [ReadWriteOnce]"),
     invalid("CSI04", volume({"spec/persistentVolumeReclaimPolicy": "Delete"}), says="with Delete the file system goes"),
+    invalid(
+        "CSI04", volume({"spec/persistentVolumeReclaimPolicy": "Recycle"}), says="is Recycle; allowed: Retain: no volume of a CSI driver"
+    ),
     invalid("CSI04", FLOCK, volume({"spec/mountOptions": b.DELETE}), says="those of class dynamic do not reach"),
     invalid("CSI04", FLOCK, volume({"spec/mountOptions": []}), says="those of class dynamic", edge=True),
     invalid("CSI04", volume(), claim("1Gi", {"spec/volumeName": "data", "spec/storageClassName": b.DELETE}), says="the default class"),

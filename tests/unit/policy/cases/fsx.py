@@ -155,6 +155,11 @@ SHAPES = (
     invalid("FSX07", hdd(driveCacheType="WRITE"), says="READ or NONE"),
     invalid("FSX07", p2(driveCacheType="READ"), says="because storageType is SSD"),
     invalid("FSX07", p2(storageType="NVME"), says="storageType is NVME"),
+    *(
+        invalid("FSX07", make(**{key: value}), says=f"allowed: unset, because storageType is {kind}", edge=True)
+        for make, kind in ((p2, "SSD"), (scratch, "SSD"), (hdd, "HDD"))
+        for key, value in (("throughputCapacity", 4000), ("dataReadCacheConfiguration", {"sizingMode": "NO_CACHE"}))
+    ),
     invalid("FSX07", tiering(deploymentType=P1), says="deploymentType is PERSISTENT_1; allowed: PERSISTENT_2"),
     invalid("FSX07", without(tiering(), "dataReadCacheConfiguration"), says="dataReadCacheConfiguration is unset"),
     invalid("FSX07", without(tiering(), "metadataConfiguration"), says="metadataConfiguration is unset"),
