@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from guardrails import environment
 from guardrails.names import HOST_NAME
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
@@ -16,6 +17,8 @@ _VERSION = re.compile(r"([0-9]+)\.([0-9]+)(?:\.([0-9]+))?")
 # Only Ray's own images have Ray's version as their tag.
 _OWN_IMAGES = frozenset({"ray", "ray-ml", "ray-llm"})
 _TOKEN_SINCE = (2, 52)
+_SINCE = "2.52.0 or later, which token authentication needs"
+_MODE = "RAY_AUTH_MODE"
 _PUBLIC_SERVICES = frozenset({"NodePort", "LoadBalancer"})
 
 
@@ -116,12 +119,18 @@ def _sizes(resource: Resource, group: Node, report: Report) -> None:
 
 
 def _version(resource: Resource, group: Node, report: Report) -> None:
-    said, image = cluster_of(resource).at("rayVersion"), ray_container(group).at("image")
+    said, installed = cluster_of(resource).at("rayVersion"), _installed(group)
+    named = _VERSION.fullmatch(said.text())
+    if named and installed and named.groups() != installed.groups():
+        report.refuse(resource, said, allowed=f"{installed[0]}, the Ray of image {ray_container(group).at('image').text()}")
+
+
+def _installed(group: Node) -> re.Match[str] | None:
+    """The version of Ray that the tag of the group's image says."""
+    image = ray_container(group).at("image").text()
     # A registry may have a port, so the tag is looked for after the last slash.
-    name, _, tag = image.text().partition("@")[0].rpartition("/")[2].partition(":")
-    named, installed = _VERSION.fullmatch(said.text()), _VERSION.match(tag)
-    if named and installed and name in _OWN_IMAGES and named.groups() != installed.groups():
-        report.refuse(resource, said, allowed=f"{installed[0]}, the Ray of image {image.text()}")
+    name, _, tag = image.partition("@")[0].rpartition("/")[2].partition(":")
+    return _VERSION.match(tag) if name in _OWN_IMAGES else None
 
 
 def _exposure(resource: Resource, report: Report) -> None:
@@ -149,11 +158,30 @@ def _password(resource: Resource, password: Node, report: Report) -> None:
 
 def _authentication(resource: Resource, cluster: Node, report: Report) -> None:
     mode, version = cluster.at("authOptions", "mode"), cluster.at("rayVersion")
-    parsed = _VERSION.match(version.text())
-    if mode.text() != "token":
+    if mode.text() == "token":
+        if not _knows_tokens(_VERSION.match(version.text())):
+            report.refuse(resource, version, allowed=_SINCE)
+        return
+    by_hand = [(group, _asks_for_a_token(group)) for group in groups(resource)]
+    if not any(asks for _, asks in by_hand):
         report.refuse(resource, mode, allowed="token: without it every pod that reaches the head runs code on all nodes")
-    elif parsed is None or (int(parsed[1]), int(parsed[2])) < _TOKEN_SINCE:
-        report.refuse(resource, version, allowed="2.52.0 or later, which token authentication needs")
+        return
+    for group, asks in by_hand:
+        container = ray_container(group)
+        if not asks:
+            report.refuse(resource, container.at("env"), allowed=f"{_MODE}=token, as in other groups", found=f"without {_MODE}=token")
+        elif (ray := _installed(group) or _VERSION.match(version.text())) and not _knows_tokens(ray):
+            report.refuse(resource, container.at("image"), allowed=_SINCE, found=f"Ray {ray[0]}")
+
+
+def _asks_for_a_token(group: Node) -> bool:
+    """Whether the group's Ray container has the variable by which the operator itself turns authentication on."""
+    variable = environment.last(ray_container(group), _MODE)
+    return variable is not None and variable.text == "token"
+
+
+def _knows_tokens(version: re.Match[str] | None) -> bool:
+    return version is not None and (int(version[1]), int(version[2])) >= _TOKEN_SINCE
 
 
 def _ends(resource: Resource, report: Report) -> None:
@@ -217,7 +245,7 @@ RULES = (
         check=_exposure,
         why="whoever reaches the dashboard, the client port or the GCS runs code on every node of the cluster.",
         fix="keep the service ClusterIP, set authOptions.mode: token (Ray 2.52 or later), and the Redis password from a Secret.",
-        source="KubeRay 1.5.1: authOptions; Ray: security",
+        source="KubeRay 1.5.1: authOptions, common/pod.go (RAY_AUTH_MODE); Ray: security",
         valid=(_ray(authOptions={"mode": "token"}),),
         invalid=(_ray(head={"serviceType": "LoadBalancer"}, authOptions={"mode": "token"}),),
     ),

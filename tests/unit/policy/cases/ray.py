@@ -138,3 +138,29 @@ CASES = (
     valid("RAY03", cluster({HEAD_SERVICE: {"spec": {"type": "ClusterIP"}}})),
     valid("RAY03", cluster({HEAD_SERVICE: {"metadata": {"annotations": {"team": "a"}}}})),
 )
+
+HEAD_ENV = f"{HEAD}/template/spec/containers/0/env"
+GROUP_ENV = f"{GROUP}/template/spec/containers/0/env"
+IMAGE_OF_HEAD = f"{HEAD}/template/spec/containers/0/image"
+TOKEN = [{"name": "RAY_AUTH_MODE", "value": "token"}]
+NO_TOKEN = [{"name": "RAY_AUTH_MODE", "value": "disabled"}]
+BY_HAND = {"authOptions": b.DELETE, HEAD_ENV: TOKEN, GROUP_ENV: TOKEN}
+IMAGES = (IMAGE_OF_HEAD, IMAGE_OF_GROUP)
+
+CASES += (
+    # The variable that the operator sets for authOptions, set by hand.
+    valid("RAY03", cluster(BY_HAND)),
+    valid("RAY03", cluster({**BY_HAND, "rayVersion": b.DELETE}), edge=True),
+    valid("RAY03", job({**BY_HAND, **dict.fromkeys(IMAGES, "registry.example/train:7"), "rayVersion": b.DELETE})),
+    valid("RAY03", cluster({**BY_HAND, **dict.fromkeys(IMAGES, "rayproject/ray:2.52.0"), "rayVersion": "2.52.0"}), edge=True),
+    invalid("RAY03", cluster({**BY_HAND, IMAGE_OF_HEAD: "rayproject/ray:2.51.1"}), says="image is Ray 2.51.1; allowed: 2.52.0", edge=True),
+    invalid(
+        "RAY03",
+        cluster({**BY_HAND, **dict.fromkeys(IMAGES, "registry.example/train:7"), "rayVersion": "2.51.1"}),
+        says="is Ray 2.51.1; allowed: 2.52.0",
+    ),
+    invalid("RAY03", cluster({**BY_HAND, GROUP_ENV: []}), says="without RAY_AUTH_MODE=token", edge=True),
+    invalid("RAY03", cluster({**BY_HAND, HEAD_ENV: NO_TOKEN}), says="headGroupSpec.template.spec.containers[0].env is without"),
+    invalid("RAY03", cluster({**BY_HAND, HEAD_ENV: NO_TOKEN, GROUP_ENV: NO_TOKEN}), says="authOptions.mode is unset"),
+    invalid("RAY03", cluster({**BY_HAND, HEAD_ENV: [*TOKEN, *NO_TOKEN]}), says="without RAY_AUTH_MODE=token"),
+)
