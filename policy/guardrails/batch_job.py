@@ -10,7 +10,7 @@ from guardrails.placing import wanted_labels
 from guardrails.pool import INSTANCE_TYPE
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import GPU, NEURON, NEURON_CORE, POD_TYPES, PodTemplate, pod_templates
-from guardrails.tokens import CONFIG_MAP, CRON_JOB, JOB, VOLCANO_JOB
+from guardrails.tokens import CONFIG_MAP, CRON_JOB, JOB, MPI_JOB, VOLCANO_JOB
 
 # A name of the pod's own may have its domain behind it; what is made of the host's name with sed is another one's.
 _OWN_ADDRESS = re.compile(
@@ -21,10 +21,13 @@ _OWN_ADDRESS = re.compile(
 _REFERENCE = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))(?:\.[\w.-]+)?")
 _OWN_FIELDS = frozenset({"status.podIP", "status.podIPs", "metadata.name", "status.hostIP"})
 _MEETING = ("--master-addr", "--main-process-ip", "--rdzv-endpoint")
-_MEETING_VARIABLES = ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT")
 _RANK_0 = "the name of rank 0's pod under the headless Service"
 # A variable that stands for one that stands for one, and so on.
 _DEEPEST = 5
+# Of <name>.<namespace>.svc the name is a Service's, of <name>.<service>.<namespace>.svc a pod's.
+_POD_OF_SERVICE = re.compile(
+    r"(.*(?:-[0-9]+|(?:HOSTNAME|hostname|POD_NAME).*[)}`]))\.[A-Za-z][\w-]*(?:\.(?!svc\b)[\w-]+(?:\.svc[\w.-]*)?)?"
+)
 _SBATCH = re.compile(r"^#SBATCH\s+--?([a-z-]+)(?:[= ]([^\s#]+))?", re.M)
 _WORKERS = re.compile(r"resources_per_worker\s*=\s*\{[^}]{0,200}['\"]GPU['\"]\s*:\s*([0-9]+(?:\.[0-9]+)?)")
 _COMPILE = "neuron_parallel_compile"
@@ -59,8 +62,25 @@ def _completion(job: Resource, spec: Node, pods: int, report: Report) -> None:
 
 def _address(job: Resource, spec: Node, pods: int, report: Report) -> None:
     subdomain = spec.at("template", "spec", "subdomain")
-    if not subdomain.present:
-        report.refuse(job, subdomain, allowed=f"the name of a headless Service, which gives the {pods} pods host names")
+    if subdomain.present:
+        return
+    allowed = f"the name of a headless Service, which gives the {pods} pods host names"
+    containers = [container for template in pod_templates(job) for container in template.containers()]
+    told = [address for container in containers for address in gang.addresses(container, *gang.calls(container))]
+    if any(_names_a_pod(job, address) for address in told):
+        report.refuse(job, subdomain, allowed=allowed)
+    else:
+        # A Service that selects the pods has their addresses without it.
+        report.advise(job, subdomain, allowed=f"{allowed}, unless they find rank 0 by a Service that selects them")
+
+
+def _names_a_pod(job: Resource, address: str) -> bool:
+    """Whether the address is that of a pod of the job under a Service, such as <job>-0.<service>."""
+    matched = _POD_OF_SERVICE.fullmatch(_host(address))
+    if matched is None:
+        return False
+    names = (job.at("metadata", "name"), job.at("metadata", "generateName"))
+    return "$" in matched[1] or "`" in matched[1] or any(name.present and matched[1].startswith(name.text()) for name in names)
 
 
 def _restart(job: Resource, spec: Node, pods: int, report: Report) -> None:
@@ -77,7 +97,7 @@ def _meeting_point(resource: Resource, report: Report) -> None:
             with report.part():
                 for call in _of_several_nodes(resource, template, container):
                     _own_option(resource, container, call, report)
-            for name in _MEETING_VARIABLES:
+            for name in gang.MEETING_VARIABLES:
                 with report.part():
                     _own_variable(resource, template, container, name, report)
 
@@ -155,7 +175,7 @@ def _process_counts(resource: Resource, report: Report) -> None:
         for container in template.containers():
             with report.part():
                 for call in gang.calls(container):
-                    for check in (_processes, _node_count, _rendezvous):
+                    for check in (_processes, _node_count, _rendezvous, _alone):
                         with report.part():
                             check(resource, template, container, call, report)
 
@@ -217,6 +237,35 @@ def _rendezvous(resource: Resource, template: PodTemplate, container: Node, call
             allowed="--node-rank of each pod's own, such as $JOB_COMPLETION_INDEX",
             found=f"--node-rank {rank} in {pods} pods",
         )
+
+
+def _alone(resource: Resource, template: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:
+    """Without a number of nodes torchrun takes itself for the only one, whatever address it is given."""
+    pods = max(gang.size(resource, template), _pods(resource)[0] if resource.type == VOLCANO_JOB else 0)
+    # mpirun starts one for each node, and another call may be the one that trains on all.
+    if pods < 2 or resource.type == MPI_JOB or any(command.invocations(command.commands(container), command.MPIRUN)):
+        return
+    others = any(gang.spreads(each, container) for each in gang.calls(container))
+    if call.launcher not in command.TORCHRUN or call.flag("--standalone") or others or _is_told_nodes(call, container):
+        return
+    place, found = command.place(container), "torchrun without --nnodes, so 1 node"
+    told = gang.addresses(container, call)
+    if any(not _is_own(container, address) for address in told):
+        report.refuse(resource, place, allowed=f"--nnodes {pods}, the pods of the job", found=found)
+    elif not told:
+        report.advise(resource, place, allowed=f"--nnodes {pods} and an address, unless each pod trains alone", found=found)
+
+
+def _is_told_nodes(call: command.Invocation, container: Node) -> bool:
+    """Whether torchrun has a number of nodes, be it one that only the shell knows. Raises `Undecided` where that may be so."""
+    if gang.setting(call, container, "--nnodes") is not None:
+        return True
+    program, sources = call.expand(call.program), container.at("envFrom")
+    if program.startswith("$"):
+        raise Undecided(command.place(container).place)
+    if any(sources.elements()):
+        raise Undecided(sources.place)
+    return "nnodes" in program
 
 
 def _meets(call: command.Invocation, container: Node) -> bool:
@@ -353,7 +402,7 @@ RULES = (
         check=_process_counts,
         why="several ranks share a GPU and run out of memory, or have the same rank and never meet.",
         fix="start one process for each GPU, once per pod, and give torchrun its rendezvous.",
-        source="torch 2.15 distributed/run.py; accelerate 1.15 and DeepSpeed 0.19.8 launchers; field guide section on Slurm",
+        source="torch 2.15 distributed/run.py (--nnodes: 1:1); accelerate 1.15, DeepSpeed 0.19.8 launchers; field guide section on Slurm",
         valid=(_job(_torchrun(4, 8)),),
         invalid=(_job(_torchrun(4, 64)),),
     ),

@@ -87,6 +87,8 @@ class Invocation:
     arguments: Sequence[str]
     expand: Callable[[str], str] = _as_it_is
     """Puts values of variables for their names."""
+    program: str = ""
+    """The word behind the options; a variable there may stand for more of them."""
 
     def option(self, *names: str) -> str | None:
         """The value of `--name value` or `--name=value`, dashes and underscores alike; empty where it has none, None where it is absent.
@@ -123,7 +125,7 @@ def invocations(
         for index in _programs(command):
             name, arguments = base(command[index]), command[index + 1 :]
             if name in launchers and (own := _own_arguments(command[index], arguments)) is not None:
-                yield Invocation(name, own, expand)
+                yield Invocation(name, own[0], expand, own[1])
 
 
 def parts(call: Invocation) -> list[list[tuple[str, list[str]]]]:
@@ -153,11 +155,11 @@ def _values_of_mpirun(name: str, following: Sequence[str]) -> int:
     return int(len(following) > 1 and not following[0].startswith("-") and "/" not in following[0] and not _is_program(following[0]))
 
 
-def _own_arguments(word: str, arguments: Sequence[str]) -> Sequence[str] | None:
-    """The options of a launcher before its program; None where it is called for something else."""
+def _own_arguments(word: str, arguments: Sequence[str]) -> tuple[Sequence[str], str] | None:
+    """The options of a launcher, and its program behind them; None where it is called for something else."""
     name = base(word)
     if name in MPIRUN:
-        return arguments
+        return arguments, ""
     if word.rpartition("/")[2] in ACCELERATE:
         if "launch" not in arguments[:1]:
             return None
@@ -166,7 +168,7 @@ def _own_arguments(word: str, arguments: Sequence[str]) -> Sequence[str] | None:
     index = 0
     while index < len(arguments) and arguments[index].startswith("-"):
         index += 1 if "=" in arguments[index] or _is_attached(arguments[index]) or _plain(arguments[index]) in flags else 2
-    return arguments[:index]
+    return arguments[:index], next(iter(arguments[index:]), "")
 
 
 def _is_attached(word: str) -> bool:

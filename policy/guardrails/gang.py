@@ -10,7 +10,9 @@ from guardrails.tokens import CRON_JOB, JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB
 
 # The pods of other kinds are copies of a server, or one for each node, unless their launcher says otherwise.
 _TOGETHER = frozenset({JOB, CRON_JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
-_RENDEZVOUS = frozenset({"MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT", "WORLD_SIZE", "NNODES", "NODE_RANK", "PET_NODE_RANK"})
+MEETING_VARIABLES = ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT")
+"""The variables that say where ranks meet."""
+_RENDEZVOUS = frozenset({*MEETING_VARIABLES, "WORLD_SIZE", "NNODES", "NODE_RANK", "PET_NODE_RANK"})
 _MEETING = ("--rdzv-endpoint", "--master-addr", "--main-process-ip")
 _NODES = {"accelerate": "--num-machines", "deepspeed": "--num-nodes"}
 _RANGE = re.compile(r"([0-9]{1,9})(?::([0-9]{1,9}))?")
@@ -76,6 +78,13 @@ def _shares_work(resource: Resource, template: PodTemplate) -> bool:
     if completions is not None and completions <= template.replicas:
         return False
     return not any(_meets_others(container) for container in template.containers())
+
+
+def addresses(container: Node, *among: command.Invocation) -> list[str]:
+    """Where calls of launchers and the container's variables say that ranks meet."""
+    told = [value for call in among for name in _MEETING if (value := call.option(name))]
+    variables = (each.text for name in MEETING_VARIABLES for each in environment.settings(container, name))
+    return told + [environment.expanded(container, text) for text in variables if text]
 
 
 def _meets_others(container: Node) -> bool:

@@ -338,4 +338,61 @@ QUEUES = (
     invalid("JOB02", owned(tokens.STATEFUL_SET, "torchrun", "--nnodes=4", "x", **{ENV: LOCALHOST}), says="is localhost", edge=True),
 )
 
-CASES += MEETING + COUNTS + QUEUES
+POD_0 = "--master-addr=pretrain-0.ranks"
+NO_SUBDOMAIN = {f"{POD}/subdomain": b.DELETE}
+VOLCANO_COMMAND = f"{b.TASK_CONTAINER}/command"
+
+
+def job_set(*words: str) -> Thing:
+    """A JobSet of one Job."""
+    jobs = [{"name": "workers", "template": {"spec": job({COMMAND: list(words)}).properties["spec"]}}]
+    return Thing(type=tokens.JOB_SET, name="resnet", properties={"metadata": {"name": "resnet"}, "spec": {"replicatedJobs": jobs}})
+
+
+ALONE = (
+    # torchrun without a number of nodes is alone, whatever address it has.
+    invalid("JOB03", torchrun("--nproc-per-node=8", POD_0), says="without --nnodes, so 1 node; allowed: --nnodes 4, the pods of the job"),
+    invalid("JOB03", torchrun("--node-rank=$(RANK)", POD_0, **TWO_PODS), says="allowed: --nnodes 2, the pods of the job", edge=True),
+    invalid("JOB03", torchrun(*C10D), says="allowed: --nnodes 4, the pods"),
+    invalid("JOB03", torchrun(**{ENV: variables(MASTER_ADDR="pretrain-0.ranks")}), says="allowed: --nnodes 4, the pods"),
+    invalid(
+        "JOB03", shell("export PET_RDZV_ENDPOINT=a:1 PET_RDZV_BACKEND=c10d", "torchrun train.py"), says="allowed: --nnodes 4, the pods"
+    ),
+    invalid("JOB03", job_set("torchrun", "--master_addr=resnet-workers-0-0.resnet", "x"), says="allowed: --nnodes 4, the pods"),
+    invalid("JOB03", cron({COMMAND: ["torchrun", POD_0, "x"]}), says="allowed: --nnodes 4, the pods"),
+    invalid("JOB03", shell("A=train.py", f"torchrun {POD_0} $A"), says="allowed: --nnodes 4, the pods"),
+    invalid("JOB03", torchrun("--nproc-per-node=8"), says="--nnodes 4 and an address, unless each pod trains alone"),
+    invalid("JOB03", b.volcano_job({VOLCANO_COMMAND: ["torchrun", POD_0, "x"]}), says="so 1 node; allowed: --nnodes"),
+    valid("JOB03", torchrun(POD_0, **ONE_POD), edge=True),
+    valid("JOB03", torchrun("--nnodes=4", "--node-rank=$(RANK)", POD_0), edge=True),
+    valid("JOB03", torchrun("--nnodes=$NODES", "--node-rank=$(RANK)", POD_0)),
+    valid("JOB03", torchrun("--node-rank=$(RANK)", POD_0, **{ENV: variables(PET_NNODES="4")}), edge=True),
+    valid("JOB03", torchrun("--standalone", "--nproc-per-node=8")),
+    valid("JOB03", shell(GANG, "torchrun --nproc-per-node=8 eval.py")),
+    valid("JOB03", shell(f'A="--nnodes 4 --node-rank $R"; torchrun {POD_0} $A train.py'), edge=True),
+    valid("JOB03", shell("mpirun -N 1 torchrun --nproc-per-node=8 train.py")),
+    valid("JOB03", owned(tokens.DEPLOYMENT, "torchrun", "--nproc-per-node=8", "serve.py")),
+    valid("JOB03", job({**QUEUE, COMMAND: ["torchrun", "--nproc-per-node=1", "infer.py"]})),
+)
+
+NAMES = (
+    # Only pods' own names need the subdomain; a Service that selects the pods gives addresses without it.
+    *(
+        invalid("JOB01", torchrun("--nnodes=4", f"--master-addr={address}", **NO_SUBDOMAIN), says="the 4 pods host names.")
+        for address in ("pretrain-0.ranks", "pretrain-0.ranks.ns", "pretrain-0.ranks.ns.svc.cluster.local", "${HOSTNAME%-*}-0.ranks")
+    ),
+    *(
+        invalid("JOB01", torchrun("--nnodes=4", f"--master-addr={address}", **NO_SUBDOMAIN), says="unless they find rank 0 by a Service")
+        for address in ("meeting", "meeting.ns.svc", "pretrain-0.ns.svc.cluster.local", "ip-10-0-3-7.ec2.internal", "10.0.3.7", "$RANK_0")
+    ),
+    invalid("JOB01", job({COMMAND: ["python3", "x"], **NO_SUBDOMAIN}), says="unless they find rank 0 by a Service"),
+    invalid(
+        "JOB01",
+        job({COMMAND: ["python3", "x"], **NO_SUBDOMAIN, ENV: variables(MASTER_ADDR="pretrain-0.ranks")}),
+        says="the 4 pods host names.",
+        edge=True,
+    ),
+    valid("JOB01", torchrun("--nnodes=4", POD_0), edge=True),
+)
+
+CASES += MEETING + COUNTS + QUEUES + ALONE + NAMES
