@@ -222,7 +222,7 @@ def _zero_keys(config: Resource, report: Report) -> None:
         if name in _FACTS["removedZero"]:
             report.refuse(config, node, allowed="nothing: DeepSpeed has removed it", found="set")
         elif name in _FACTS["deprecatedZero"]:
-            report.refuse(config, node, allowed="offload_optimizer, offload_param or nothing: the key is deprecated", found="set")
+            report.refuse(config, node, allowed=f"{_FACTS['deprecatedZero'][name]}: the key is deprecated", found="set")
         elif name in _FACTS["stage3Zero"] and stage < 3:
             report.refuse(config, node, allowed=f"nothing under stage {stage}: it only acts in stage 3", found="set")
 
