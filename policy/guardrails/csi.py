@@ -69,9 +69,33 @@ def _class_keys(resource: Resource, report: Report) -> None:
         report.refuse(resource, place, allowed=allowed, found=f"a parameter that {driver} does not read")
 
 
+def _efs_classes(program: Program, report: Report) -> None:
+    for storage in program.of(STORAGE_CLASS):
+        with report.part():
+            if storage.at("provisioner").text() != EFS_DRIVER:
+                continue
+            if storage.at("parameters").value:
+                _efs_class(storage, report)
+            elif program.whole and not _has_volume(program, storage):
+                # It makes no volume, and is only the name by which claims and volumes that exist find each other.
+                allowed = "provisioningMode and the like, unless volumes that exist already are of the class"
+                report.advise(storage, storage.at("parameters"), allowed=allowed)
+
+
+def _has_volume(program: Program, storage: Resource) -> bool:
+    """Whether a volume of the program names the class."""
+    own, names = storage.at("metadata", "name"), [volume.at("spec", "storageClassName") for volume in program.of(PERSISTENT_VOLUME)]
+    if any(storage.urn and storage.urn in volume.sources.get("spec", ()) for volume in program.of(PERSISTENT_VOLUME)):
+        return True
+    if own.present and own.known and any(name.known and name.text() == own.text() for name in names):
+        return True
+    for name in names:
+        demand(name)
+        demand(own)
+    return False
+
+
 def _efs_class(resource: Resource, report: Report) -> None:
-    if resource.at("provisioner").text() != EFS_DRIVER:
-        return
     settings = resource.at("parameters")
     with report.part():
         modes = load("efs")["provisioningModes"]
@@ -445,12 +469,13 @@ RULES = (
         valid=(_FILES, _volume("fndzdbev")),
         invalid=(_FILES, _volume("fsx")),
     ),
-    Rule(
+    StackRule(
         id="CSI05",
         name="storage-class-require-legal-efs",
         title="A class of the EFS driver has the parameters that it needs, in pairs where they are pairs",
-        types=_CLASS,
-        check=_efs_class,
+        types=_CLASS | {PERSISTENT_VOLUME},
+        check=_efs_classes,
+        early=True,
         why="CreateVolume fails with InvalidArgument: the claim and every pod that mounts it stay Pending.",
         fix="set provisioningMode efs-ap, one file system, directoryPerms, and gidRangeStart below gidRangeEnd or neither.",
         source="aws-efs-csi-driver 3.4.1 controller.go",

@@ -8,7 +8,7 @@ from guardrails import RULES
 from guardrails.judge import by_id
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import Thing, analyze
-from tests.unit.policy.cases import network, pod_memory, ray, volcano
+from tests.unit.policy.cases import csi, network, pod_memory, ray, volcano
 
 pytestmark = pytest.mark.policy
 
@@ -19,6 +19,7 @@ CLOSED_FABRIC = (
     b.node_pool({"spec/template/metadata/labels": {"pool": "p5"}}),
 )
 ADVICE: Sequence[tuple[str, tuple[Thing, ...]]] = (
+    ("CSI05", (csi.BARE_EFS,)),
     ("EFA04", CLOSED_FABRIC),
     ("POD09", (pod_memory.trainer(pod_memory.KEPT),)),
     ("RAY04", (ray.ending(),)),
@@ -27,6 +28,7 @@ ADVICE: Sequence[tuple[str, tuple[Thing, ...]]] = (
     ("VOL03", (volcano.policies(volcano.EVICTED, **{"spec/maxRetry": 2}),)),
 )
 REFUSED: Sequence[tuple[str, tuple[Thing, ...]]] = (
+    ("CSI05", (csi.efs_only(uid="1000"), csi.STATIC_EFS)),
     ("EFA04", (*CLOSED_FABRIC, network.pod({"pool": "p5"}, efa=32))),
     ("POD09", (pod_memory.trainer(terminationGracePeriodSeconds=300),)),
     ("RAY04", (ray.ending({ray.TTL: 600}),)),

@@ -90,6 +90,9 @@ FLOCK = Thing(
 )
 POINT = Thing(type=tokens.ACCESS_POINT, name="team", properties={"posixUser": {"uid": 1000, "gid": 1000}})
 EFS_VOLUME = volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": UNKNOWN}}, {"spec": ["team"]})
+STATIC_EFS = volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-0123456789abcdef0"}, "spec/storageClassName": "shared"})
+FROM_CLASS = volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1"}, "spec/storageClassName": UNKNOWN}, {"spec": ["bare"]})
+BARE_EFS = Thing(type=tokens.STORAGE_CLASS, name="bare", properties={"metadata": {"name": "shared"}, "provisioner": "efs.csi.aws.com"})
 BY_HANDLE = volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1::fsap-1"}})
 MADE_POINT = Thing(type=POINT.type, name="team", properties={**POINT.properties, "id": "fsap-1"})
 OTHER_POINT = Thing(type=POINT.type, name="guests", properties={"posixUser": {"uid": 2000, "gid": 2000}, "id": "fsap-2"})
@@ -246,6 +249,13 @@ CASES = (
     invalid("CSI05", efs(gidRangeStart="0", gidRangeEnd="10"), says="gidRangeStart is 0; allowed: above 0", edge=True),
     invalid("CSI05", efs(gidRangeStart="1000", gidRangeEnd="1000"), says="above gidRangeStart, which is 1000", edge=True),
     invalid("CSI05", efs(directoryPerms="rwx"), says="octal digits"),
+    # A class without parameters is the name by which a claim finds a volume that exists already.
+    valid("CSI05", BARE_EFS, STATIC_EFS, edge=True),
+    valid("CSI05", replace(BARE_EFS, properties={**BARE_EFS.properties, "parameters": {}}), STATIC_EFS),
+    valid("CSI05", replace(BARE_EFS, properties={**BARE_EFS.properties, "metadata": {"name": UNKNOWN}}), FROM_CLASS),
+    invalid("CSI05", BARE_EFS, says="parameters is unset; allowed: provisioningMode and the like, unless volumes"),
+    invalid("CSI05", BARE_EFS, EFS_VOLUME, says="unless volumes that exist already are of the class", edge=True),
+    invalid("CSI05", efs_only(uid="1000"), STATIC_EFS, says="provisioningMode is unset", edge=True),
     invalid("CSI05", efs(directoryPerms=None), says="directoryPerms is unset; allowed: 3 or 4 octal digits"),
     invalid("CSI05", efs(directoryPerms="70"), says="octal digits", edge=True),
     invalid("CSI05", efs(directoryPerms="778"), says="octal digits", edge=True),
