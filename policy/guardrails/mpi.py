@@ -2,8 +2,9 @@
 
 import math
 import re
+from dataclasses import dataclass
 
-from guardrails import command, environment
+from guardrails import command, environment, gang
 from guardrails.names import HOST_NAME
 from guardrails.node import Node, Undecided
 from guardrails.quantity import quantity
@@ -16,6 +17,11 @@ _PROCESSES = frozenset({"np", "n", "c"})
 _PER_NODE = frozenset({"N", "npernode", "ppn", "perhost"})
 _ONE_PER_NODE = "pernode"
 _PER_RESOURCE = re.compile(r"ppr:([0-9]+):node")
+_OVERSUBSCRIBE = "rmaps_base_oversubscribe"
+_OVERSUBSCRIBED = re.compile(r"[:,]oversubscribe\b", re.I)
+_YES = frozenset({"1", "true", "yes", "enabled"})
+_MCA = frozenset({"mca", "gmca", "omca", "prtemca"})
+_EVERY_DEVICE = frozenset({"gpu", "auto"})
 _DEFAULT_SLOTS = 1
 _RESTART_POLICIES = ("Never", "OnFailure")
 _IMPLEMENTATIONS = ("OpenMPI", "Intel", "MPICH")
@@ -138,21 +144,40 @@ def _process_count(job: Resource, report: Report) -> None:
         return
     for container in role(job, "Launcher").at("template", "spec", "containers").elements():
         with report.part():
-            started = [_started(container, call) for call in command.invocations(command.commands(container), command.MPIRUN)]
-            trains = any(per_node != "1" for _, per_node in started)
-            for processes, per_node in started:
+            started = _all_started(container)
+            trains = any(call.per_node != "1" for call in started)
+            for call in started:
                 # Once on each node, beside a call that trains, is preparation.
-                if per_node != "1" or not trains:
-                    _compare(job, command.place(container), (processes, per_node), (total, each), shape, report)
+                if call.per_node == "1" and (trains or _multiplies(job, container, call, total)):
+                    continue
+                _compare(job, command.place(container), call, (total, each), shape, report)
 
 
-def _started(container: Node, call: command.Invocation) -> tuple[str | None, str | None]:
-    """Processes in all and on each node that a call of mpirun asks for. Raises `Undecided` where only the shell knows."""
+@dataclass(frozen=True)
+class _Started:
+    """What a call of mpirun asks for."""
+
+    processes: str | None
+    """In all."""
+    per_node: str | None
+    oversubscribes: bool
+    """It is let start more processes than there are slots."""
+
+
+def _all_started(container: Node) -> list[_Started]:
+    """What each call of mpirun in a container asks for. Raises `Undecided` where only the shell knows."""
+    return [_started(container, call) for call in command.invocations(command.commands(container), command.MPIRUN)]
+
+
+def _started(container: Node, call: command.Invocation) -> _Started:
     counts: list[str] = []
     per_node = None
+    variable = environment.last(container, f"OMPI_MCA_{_OVERSUBSCRIBE}")
+    more = variable is not None and variable.text.lower() in _YES
     for options in command.parts(call):
         for name, values in options:
             value = _number(container, values[0]) if values and name in _PROCESSES | _PER_NODE else next(iter(values), "")
+            more = more or _oversubscribes(name, values)
             if name in _PROCESSES:
                 counts.append(value)
             elif name in _PER_NODE:
@@ -162,8 +187,20 @@ def _started(container: Node, call: command.Invocation) -> tuple[str | None, str
             elif found := _PER_RESOURCE.search(value):
                 per_node = found[1]
     if len(counts) > 1 and all(count.isdigit() for count in counts):
-        return str(sum(int(count) for count in counts)), per_node
-    return next(iter(counts), None), per_node
+        return _Started(str(sum(int(count) for count in counts)), per_node, more)
+    return _Started(next(iter(counts), None), per_node, more)
+
+
+def _oversubscribes(name: str, values: list[str]) -> bool:
+    if name in _MCA:
+        return values[:1] == [_OVERSUBSCRIBE] and values[-1].lower() in _YES
+    return name == "oversubscribe" or (name == "map-by" and any(_OVERSUBSCRIBED.search(value) for value in values))
+
+
+def _multiplies(job: Resource, container: Node, started: _Started, total: int) -> bool:
+    """Whether mpirun starts one launcher on each node, and that as many processes as the node has slots."""
+    each = slots(job)
+    return started.processes in (None, str(total // max(each, 1))) and each in _launched(job, container)
 
 
 def _number(container: Node, written: str) -> str:
@@ -173,32 +210,85 @@ def _number(container: Node, written: str) -> str:
     return value
 
 
-def _compare(
-    job: Resource, place: Node, started: tuple[str | None, str | None], wanted: tuple[int, int], shape: str, report: Report
-) -> None:
-    (processes, per_node), (total, each) = started, wanted
-    if processes is None and per_node is None:
+def _compare(job: Resource, place: Node, started: _Started, wanted: tuple[int, int], shape: str, report: Report) -> None:
+    total, each = wanted
+    if started.processes is None and started.per_node is None:
         report.refuse(job, place, allowed=f"mpirun with -np {total} ({shape})", found="without -np")
-    if processes is not None and processes != str(total):
-        report.refuse(job, place, allowed=f"-np {total} ({shape})", found=f"-np {processes}")
-    if per_node is not None and per_node != str(each):
-        report.refuse(job, place, allowed=f"{each} processes per node (slotsPerWorker)", found=f"{per_node} processes per node")
+    if started.processes is not None and started.processes != str(total):
+        found = f"-np {started.processes}"
+        _tell(job, place, started, (started.processes, total), (f"-np {total} ({shape})", found), report)
+    if started.per_node is not None and started.per_node != str(each):
+        found = f"{started.per_node} processes per node"
+        _tell(job, place, started, (started.per_node, each), (f"{each} processes per node (slotsPerWorker)", found), report)
+
+
+def _tell(job: Resource, place: Node, started: _Started, counts: tuple[str, int], words: tuple[str, str], report: Report) -> None:
+    """Where mpirun does not stop for lack of slots, only processes that leave GPUs idle are refused."""
+    (count, wanted), (allowed, found) = counts, words
+    enough = not _worker_template(job).requested(GPU) or (count.isdigit() and int(count) > wanted)
+    if started.oversubscribes and enough:
+        report.advise(job, place, allowed=f"{allowed}, or a slotsPerWorker that says how many there are", found=found)
+    else:
+        report.refuse(job, place, allowed=allowed, found=found)
+
+
+def _worker_template(job: Resource) -> PodTemplate:
+    worker = role(job, "Worker").at("template")
+    return PodTemplate(worker.at("spec"), 1, worker.at("metadata"))
+
+
+def _launched(job: Resource, container: Node) -> set[int | None]:
+    """Processes that each launcher which mpirun runs starts on its node; None where only the shell knows."""
+    if not any(command.invocations(command.commands(container), command.MPIRUN)):
+        return set()
+    devices = _worker_template(job).requested(GPU)
+    return {_processes_of(container, call, devices) for call in gang.calls(container)}
+
+
+def _processes_of(container: Node, call: command.Invocation, devices: int) -> int | None:
+    if call.expand(call.program).startswith(("$", "-")):
+        return None
+    if call.launcher in command.TORCHRUN:
+        written = gang.setting(call, container, "--nproc-per-node")
+        return devices if written in _EVERY_DEVICE else _whole(written, unset=1)
+    if call.launcher in command.DEEPSPEED:
+        return _whole(call.option("--num-gpus", "--num-accelerators"), unset=devices)
+    processes, machines = call.number("--num-processes"), _whole(call.option("--num-machines"), unset=1)
+    return processes // machines if processes and machines else None
+
+
+def _whole(written: str | None, *, unset: int) -> int | None:
+    if written is None:
+        return unset
+    return int(written) if re.fullmatch(r"[0-9]{1,9}", written) else None
 
 
 def _slots_match_devices(job: Resource, report: Report) -> None:
-    worker = role(job, "Worker").at("template")
-    template = PodTemplate(worker.at("spec"), 1, worker.at("metadata"))
-    place, each = job.at("spec", "slotsPerWorker"), slots(job)
+    template, place, each = _worker_template(job), job.at("spec", "slotsPerWorker"), slots(job)
     devices = template.requested(GPU)
     if devices:
         if each != devices:
-            found = f"{each} (the default)" if not place.present else each
-            report.refuse(job, place, allowed=f"{devices}, the GPUs of each worker", found=found)
+            _fewer_slots(job, devices, report)
         return
     cpus = [_cpus(container) for container in template.containers()]
     # A container that names none may use all of the node's.
     if cpus and all(cpus) and each > math.ceil(sum(cpus)):
         report.refuse(job, place, allowed=f"at most {math.ceil(sum(cpus))}, the CPUs of each worker")
+
+
+def _fewer_slots(job: Resource, devices: int, report: Report) -> None:
+    """Slots that are not as many as GPUs, unless a launcher in each of them starts the rest."""
+    place, each = job.at("spec", "slotsPerWorker"), slots(job)
+    containers = list(role(job, "Launcher").at("template", "spec", "containers").elements())
+    launched = {count for container in containers for count in _launched(job, container)}
+    if any(count and each * count == devices for count in launched):
+        return
+    found, allowed = f"{each} (the default)" if not place.present else each, f"{devices}, the GPUs of each worker"
+    known = launched - {None}
+    if place.present and each == 1 and not known and any(call.per_node == "1" for one in containers for call in _all_started(one)):
+        report.advise(job, place, allowed=f"{allowed}, unless the program starts a process for each itself", found=found)
+    else:
+        report.refuse(job, place, allowed=allowed, found=found)
 
 
 def _cpus(container: Node) -> float:
@@ -264,7 +354,7 @@ RULES = (
         check=_process_count,
         why="mpirun stops for lack of slots, or GPUs that are paid for stay idle.",
         fix="set -np to workers x slotsPerWorker.",
-        source="mpi-operator 0.8.0 validation and hostfile; mpirun of Open MPI 5.0, MPICH 4.3, Intel MPI 2021.14",
+        source="mpi-operator 0.8.0 validation and hostfile; mpirun of Open MPI 5.0 (also --oversubscribe), MPICH 4.3, Intel MPI 2021.14",
         valid=(_job(_mpirun("32"), slotsPerWorker=8),),
         invalid=(_job(_mpirun("4"), slotsPerWorker=8),),
     ),

@@ -158,3 +158,68 @@ CASES = (
     valid("MPI03", b.mpi_job({f"{b.WORKER}/template/spec/containers": [UNBOUND, SIDECAR]}), edge=True),
     invalid("MPI03", b.mpi_job({f"{b.WORKER}/template/spec/containers": [SIDECAR]}), says="at most 1, the CPUs"),
 )
+
+SLOTS, LIMITS_OF_WORKER = "spec/slotsPerWorker", f"{b.WORKER_CONTAINER}/resources/limits"
+CPUS = {SLOTS: 1, LIMITS_OF_WORKER: {"cpu": "36"}}
+
+
+def one_slot(*words: str, **changes: Any) -> Thing:
+    """A slot for each worker of eight GPUs."""
+    return mpirun(*words, **{SLOTS: 1, **changes})
+
+
+OVERSUBSCRIBED = (
+    # mpirun does not stop for lack of slots where it is told not to.
+    *(
+        invalid("MPI02", mpirun(*words, "-np", "144", "x", **CPUS), says="-np 4 (4 workers x 1 slots), or a slotsPerWorker")
+        for words in (
+            ("--oversubscribe",),
+            ("--map-by", "slot:OVERSUBSCRIBE"),
+            ("--map-by", ":PE=2,oversubscribe"),
+            ("--mca", "rmaps_base_oversubscribe", "1"),
+        )
+    ),
+    *(
+        invalid("MPI02", mpirun(*words, "-np", "144", "x", **CPUS), says="-np 4 (4 workers x 1 slots).", edge=True)
+        for words in (("--map-by", "slot:NOOVERSUBSCRIBE"), ("--mca", "rmaps_base_oversubscribe", "0"))
+    ),
+    invalid(
+        "MPI02",
+        mpirun("-np", "144", "x", **CPUS, **{LAUNCHER_ENV: [{"name": "OMPI_MCA_rmaps_base_oversubscribe", "value": "true"}]}),
+        says="or a slotsPerWorker",
+    ),
+    invalid("MPI02", mpirun("--oversubscribe", "-npernode", "36", "x", **CPUS), says="is 36 processes per node; allowed: 1"),
+    invalid("MPI02", mpirun("--oversubscribe", "-np", "31", "x"), says="is -np 31", edge=True),
+    invalid("MPI02", mpirun("--oversubscribe", "-np", "33", "x"), says="is -np 33", edge=True),
+    invalid("MPI02", mpirun("--oversubscribe", "-N", "7", "x"), says="is 7 processes per node"),
+    valid("MPI02", mpirun("--oversubscribe", "-np", "32", "x"), edge=True),
+)
+
+LAUNCHERS = (
+    # One launcher on each node starts a process for each GPU.
+    valid("MPI03", one_slot("-N", "1", "torchrun", "--nproc-per-node", "8", "x"), edge=True),
+    valid("MPI02", one_slot("-N", "1", "torchrun", "--nproc-per-node", "8", "x")),
+    valid("MPI02", mpirun("-np", "4", "-N", "1", "torchrun", "--nproc-per-node=8", "x"), edge=True),
+    invalid("MPI02", mpirun("-np", "4", "-N", "1", "torchrun", "--nproc-per-node=4", "x"), says="is 1 processes per node", edge=True),
+    invalid("MPI02", mpirun("-np", "2", "-N", "1", "torchrun", "--nproc-per-node=8", "x"), says="is -np 2"),
+    valid("MPI03", one_slot("-np", "4", "bash", "-c", "torchrun --nproc_per_node=gpu x")),
+    valid("MPI03", one_slot("-np", "8", "torchrun", "--nproc-per-node=4", "x", **{SLOTS: 2})),
+    valid("MPI03", one_slot("-N", "1", "deepspeed", "--num_gpus=8", "x")),
+    valid("MPI03", one_slot("-N", "1", "accelerate", "launch", "--num_machines=4", "--num_processes=32", "x")),
+    invalid(
+        "MPI03", one_slot("-N", "1", "torchrun", "--nproc-per-node=7", "x"), says="is 1; allowed: 8, the GPUs of each worker.", edge=True
+    ),
+    invalid("MPI03", one_slot("-N", "1", "torchrun", "x"), says="allowed: 8, the GPUs of each worker."),
+    invalid("MPI03", one_slot("-np", "4", "python3", "x"), says="allowed: 8, the GPUs of each worker."),
+    invalid("MPI03", b.mpi_job({SLOTS: 1, b.LAUNCHER_COMMAND: ["torchrun", "--nproc-per-node=8", "x"]}), says="the GPUs of each worker."),
+    # A program of its own may do so too.
+    invalid("MPI03", one_slot("-N", "1", "/scripts/train.sh"), says="unless the program starts a process for each itself"),
+    invalid("MPI03", one_slot("--map-by", "ppr:1:node", "x"), says="unless the program starts"),
+    invalid("MPI03", one_slot("-N", "1", "torchrun", "$ARGS", "x"), says="unless the program starts"),
+    invalid(
+        "MPI03", one_slot("-N", "1", "x", **{SLOTS: b.DELETE}), says="is 1 (the default); allowed: 8, the GPUs of each worker.", edge=True
+    ),
+    invalid("MPI03", one_slot("-N", "1", "x", **{SLOTS: 2}), says="allowed: 8, the GPUs of each worker.", edge=True),
+)
+
+CASES += OVERSUBSCRIBED + LAUNCHERS
