@@ -237,14 +237,9 @@ def _together(config: Resource, report: Report) -> None:
         optimizer = config.at("optimizer", "type")
         if optimizer.text().lower() in ("onebitadam", "onebitlamb", "zerooneadam"):
             report.refuse(config, optimizer, allowed=", ".join(_FACTS["optimizers"]))
-    with report.part():
-        _untested(config, stage, report)
-    with report.part():
-        _without_norm(config, stage, report)
-    with report.part():
-        _summed(config, stage, report)
-    with report.part():
-        _half_masters(config, stage, report)
+    for check in (_untested, _without_norm, _summed, _half_masters):
+        with report.part():
+            check(config, stage, report)
     with report.part():
         if stage == 3 and config.at("expert_parallel", "enabled").value:
             _experts(config, report)

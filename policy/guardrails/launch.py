@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from guardrails.links import demand, named
+from guardrails.links import demand, indexed, named
 from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Resource
@@ -15,25 +15,10 @@ _NAMES = {"id": ("id", "launchTemplateId"), "name": ("name", "launchTemplateName
 
 def pools_with(program: Program, node_class: Resource) -> Iterator[Resource]:
     """The NodePools that use an EC2NodeClass."""
-    pools, unknown = _pools_by_class(program)
+    pools, unknown = indexed(program, NODE_POOL, "spec", "template", "spec", "nodeClassRef", "name")
     yield from pools.get(node_class.at("metadata", "name").text(), ())
     if unknown is not None:
         demand(unknown)
-
-
-def _pools_by_class(program: Program) -> tuple[dict[str, list[Resource]], Node | None]:
-    """The NodePools by the name of their class, and a name of a class that is unknown."""
-    if "pools by class" not in program.memo:
-        pools: dict[str, list[Resource]] = {}
-        unknown: Node | None = None
-        for pool in program.of(NODE_POOL):
-            name = pool.at("spec", "template", "spec", "nodeClassRef", "name")
-            if name.known:
-                pools.setdefault(name.text(), []).append(pool)
-            else:
-                unknown = name
-        program.memo["pools by class"] = pools, unknown
-    return program.memo["pools by class"]
 
 
 def class_of(program: Program, pool: Resource) -> Resource | None:

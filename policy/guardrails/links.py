@@ -25,29 +25,30 @@ def targets(program: Program, resource: Resource, key: str, *types: str, place: 
 
 def named(program: Program, name: str, *types: str) -> Resource | None:
     """The Kubernetes object of one of `types` called `name`. Raises `Undecided` where the one with an unknown name might be it."""
-    indices = [_by_name(program, kind) for kind in types]
+    indices = [indexed(program, kind, "metadata", "name") for kind in types]
     for known, _ in indices:
-        if name in known:
-            return known[name]
+        found = next((each for each in known.get(name, ()) if each.at("metadata", "name").present), None)
+        if found is not None:
+            return found
     for _, unknown in indices:
         if unknown is not None:
             demand(unknown)
     return None
 
 
-def _by_name(program: Program, kind: str) -> tuple[dict[str, Resource], Node | None]:
-    """The objects of a type by their names, the first of a name alone, and a name that is unknown."""
-    if ("by name", kind) not in program.memo:
-        known: dict[str, Resource] = {}
+def indexed(program: Program, kind: str, *keys: str) -> tuple[dict[str, list[Resource]], Node | None]:
+    """The resources of a type by the text under `keys`, which is empty where it is left out; and one of the texts that are unknown."""
+    if (kind, keys) not in program.memo:
+        known: dict[str, list[Resource]] = {}
         unknown: Node | None = None
-        for candidate in program.of(kind):
-            own = candidate.at("metadata", "name")
-            if not own.known:
+        for resource in program.of(kind):
+            own = resource.at(*keys)
+            if own.known:
+                known.setdefault(own.text(), []).append(resource)
+            else:
                 unknown = own
-            elif own.present:
-                known.setdefault(own.text(), candidate)
-        program.memo["by name", kind] = known, unknown
-    return program.memo["by name", kind]
+        program.memo[kind, keys] = known, unknown
+    return program.memo[kind, keys]
 
 
 def demand(node: Node) -> None:

@@ -18,14 +18,9 @@ _EFA_ENVIRONMENT = {"FI_PROVIDER": "efa", "NCCL_NET_PLUGIN": None}
 
 def _efa_requests(resource: Resource, report: Report) -> None:
     for template in pod_templates(resource):
-        with report.part():
-            _requests_match(resource, template, report)
-        with report.part():
-            _count_fits_type(resource, template, report)
-        with report.part():
-            _environment_without_request(resource, template, report)
-        with report.part():
-            _devices_of_the_host(resource, template, report)
+        for check in (_requests_match, _count_fits_type, _environment_without_request, _devices_of_the_host):
+            with report.part():
+                check(resource, template, report)
 
 
 def _requests_match(resource: Resource, template: PodTemplate, report: Report) -> None:
