@@ -66,6 +66,11 @@ def prepare() -> None:
     # mutmut takes a data file over once, and never looks at it again.
     for data in (FOLDER / "mutants" / PACK).rglob("*.json"):
         data.unlink()
+    # Nor does it forget a module that is gone.
+    for mutated in (FOLDER / "mutants" / PACK).rglob("*.py"):
+        if not (FOLDER / PACK / mutated.relative_to(FOLDER / "mutants" / PACK)).exists():
+            mutated.unlink()
+            mutated.with_name(f"{mutated.name}.meta").unlink(missing_ok=True)
     # Nor does it ask a test that it knows for functions that are new.
     (FOLDER / "mutants" / "mutmut-stats.json").unlink(missing_ok=True)
 
