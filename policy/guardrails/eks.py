@@ -28,7 +28,7 @@ from guardrails.tokens import (
 _CLUSTER = frozenset({CLUSTER})
 _NAME = re.compile(r"[0-9A-Za-z][A-Za-z0-9_-]{0,99}")
 _RELEASE = re.compile(r"[1-9]\.(0|[1-9][0-9]{0,2})")
-_PRIVATE = tuple(ipaddress.ip_network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+_PRIVATE = tuple(ipaddress.IPv4Network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 _PRODUCTION = re.compile(r"(?<![a-z])prod(uction)?(?![a-z])", re.IGNORECASE)
 _NODE_ENTRIES = frozenset({"EC2_LINUX", "EC2_WINDOWS", "HYBRID_LINUX", "HYPERPOD_LINUX"})
 _JOINING = frozenset({"EC2_LINUX", "EC2_WINDOWS", "EC2"})
@@ -72,19 +72,22 @@ def _entries(program: Program, report: Report) -> None:
 
 def _node_entry(program: Program, entry: Resource, report: Report) -> None:
     groups, kind = entry.at("kubernetesGroups"), entry.at("type").text()
-    if list(groups.elements()):
-        report.refuse(entry, groups, allowed=f"unset, because type is {kind}")
+    with report.part():
+        if list(groups.elements()):
+            report.refuse(entry, groups, allowed=f"unset, because type is {kind}")
     for policy in program.of(ACCESS_POLICY):
-        if program.source(policy, "principalArn", ACCESS_ENTRY) is entry or _same_principal(policy, entry):
-            report.refuse(policy, policy.at("policyArn"), allowed=f"no policy for {entry.name}, which is of type {kind}")
+        with report.part():
+            if program.source(policy, "principalArn", ACCESS_ENTRY) is entry or _same_principal(program, policy, entry):
+                report.refuse(policy, policy.at("policyArn"), allowed=f"no policy for {entry.name}, which is of type {kind}")
 
 
-def _same_principal(policy: Resource, entry: Resource) -> bool:
-    own = entry.at("principalArn")
-    if not own.known and entry.sources.get("principalArn"):
-        # The role of a node group is made here; a policy that names its role otherwise means another.
-        return False
-    return policy.at("principalArn").value == entry.at("principalArn").value
+def _same_principal(program: Program, policy: Resource, entry: Resource) -> bool:
+    own, origins = entry.at("principalArn"), entry.sources.get("principalArn", ())
+    if not own.known and origins:
+        # The nodes' role is made here; a policy that does not take its own from there means another.
+        roles = {role.urn for role in program.of(IAM_ROLE)}
+        return bool(roles & {*origins} & {*policy.sources.get("principalArn", ())})
+    return policy.at("principalArn").value == own.value
 
 
 def _nodes_join(program: Program, report: Report) -> None:
@@ -92,11 +95,12 @@ def _nodes_join(program: Program, report: Report) -> None:
     if not clusters or any(entry.at("type").text() in _JOINING for entry in program.of(ACCESS_ENTRY)):
         return
     for node_class in program.of(NODE_CLASS):
-        if _joins_as_group(program, node_class):
-            continue
-        place = node_class.at("spec", "role") if node_class.at("spec", "role").present else node_class.at("spec", "instanceProfile")
-        allowed = f"a role with an access entry of type EC2_LINUX: {clusters[0].name} lets nobody in by aws-auth"
-        report.refuse(node_class, place, allowed=allowed, found="a role without an entry")
+        with report.part():
+            if _joins_as_group(program, node_class):
+                continue
+            place = node_class.at("spec", "role") if node_class.at("spec", "role").present else node_class.at("spec", "instanceProfile")
+            allowed = f"a role with an access entry of type EC2_LINUX: {clusters[0].name} lets nobody in by aws-auth"
+            report.refuse(node_class, place, allowed=allowed, found="a role without an entry")
 
 
 def _joins_as_group(program: Program, node_class: Resource) -> bool:
@@ -233,7 +237,7 @@ def _service_range(program: Program, cluster: Resource, report: Report) -> None:
     except ValueError:
         report.refuse(cluster, place, allowed="a block such as 172.20.0.0/16")
         return
-    if not 12 <= block.prefixlen <= 24 or not any(block.subnet_of(each) for each in _PRIVATE if isinstance(each, ipaddress.IPv4Network)):
+    if not 12 <= block.prefixlen <= 24 or not any(block.subnet_of(each) for each in _PRIVATE):
         report.refuse(cluster, place, allowed="a private block between /12 and /24, such as 172.20.0.0/16")
     own_vpcs = _vpcs(program, cluster)
     for vpc in own_vpcs or program.of(VPC):

@@ -92,12 +92,32 @@ MADE_ENTRY = Thing(
     properties={"principalArn": UNKNOWN, "type": "EC2_LINUX", "id": UNKNOWN},
     sources={"principalArn": ["role"]},
 )
+
+
+def policy_of(*sources: str) -> Thing:
+    """A policy for a role that preview does not know."""
+    return replace(policy(), properties={**policy().properties, "principalArn": UNKNOWN}, sources={"principalArn": list(sources)})
+
+
 ASSOCIATED = {"podIdentityAssociations": [{"serviceAccount": "ebs-csi-controller-sa", "roleArn": "arn:aws:iam::123456789012:role/ebs"}]}
 AGENT = addon("eks-pod-identity-agent", "v1.3.10-eksbuild.3")
 ZONED = {"vpcConfig": ["private-a", "private-b"]}
 AUTO = {"computeConfig/enabled": True, "computeConfig/nodePools": ["general-purpose"]}
 # The subnets of the cluster are in `main`; `other` is there too.
 NETWORK = (subnet("us-east-1a", "private-a", "main"), subnet("us-east-1b", "private-b", "main"))
+# The same as a later preview sees them, with all ids.
+MADE_NETWORK = tuple(
+    Thing(
+        type=tokens.SUBNET,
+        name=f"private-{number}",
+        properties={"id": f"subnet-{number}", "availabilityZone": f"us-east-1{letter}", "vpcId": "vpc-1"},
+    )
+    for number, letter in ((1, "a"), (2, "b"))
+)
+
+
+def made_vpc(block: str, number: int, name: str) -> Thing:
+    return Thing(type=tokens.VPC, name=name, properties={"id": f"vpc-{number}", "cidrBlock": block})
 
 
 def with_role(thing: Thing, key: str, value: Any, *sources: str) -> Thing:
@@ -242,18 +262,11 @@ CASES = (
     invalid("EKS08", group(None, ["c7g.4xlarge"]), says="unset (EKS takes AL2023_x86_64_STANDARD); allowed: an image for the processor"),
     invalid("EKS08", group("AL2_x86_64_GPU", version="1.33"), says="and this is 1.33"),
     valid("EKS02", MADE_ROLE, MADE_ENTRY, policy("admin")),
-    invalid(
-        "EKS02",
-        MADE_ROLE,
-        MADE_ENTRY,
-        Thing(
-            type=tokens.ACCESS_POLICY,
-            name="policy",
-            properties={"principalArn": UNKNOWN, "policyArn": policy().properties["policyArn"]},
-            sources={"principalArn": ["node"]},
-        ),
-        says="no policy for node, which is of type EC2_LINUX",
+    *(
+        invalid("EKS02", MADE_ROLE, MADE_ENTRY, policy_of(*sources), says="no policy for node, which is of type EC2_LINUX")
+        for sources in (["node"], ["role", "node"], ["role"])
     ),
+    valid("EKS02", MADE_ROLE, replace(MADE_ROLE, name="admin"), MADE_ENTRY, policy_of("admin"), edge=True),
     invalid("EKS05", cluster({"tags": {"environment": "production"}}), says="true for a cluster in production"),
     valid("EKS06", cluster(), addon("aws-ebs-csi-driver", **ASSOCIATED), AGENT),
     valid("EKS06", addon("vpc-cni", "v1.18.4-eksbuild.9"), template(networkInterfaces=[{"interfaceType": "efa"}]), edge=True),
@@ -294,6 +307,40 @@ CASES = (
     invalid(
         "EKS02", cluster(), nodes_role("arn:aws:iam::123456789012:role/system"), EFA_CLASS, says="spec.role is a role without an entry"
     ),
+    valid(
+        "EKS02", cluster(), nodes_role("arn:aws:iam::123456789012:role/nodes/node"), b.node_class({"spec/role": "nodes/node"}), edge=True
+    ),
+    valid("EKS02", cluster(), group(nodeRoleArn="arn:aws:iam::123456789012:role/node"), EFA_CLASS),
+    # Both roles are made here, and they are two.
+    invalid(
+        "EKS02",
+        cluster(),
+        MADE_ROLE,
+        replace(MADE_ROLE, name="system"),
+        nodes_role("arn:aws:iam::123456789012:role/system", "system"),
+        with_role(EFA_CLASS, "spec/role", "node", "role"),
+        says="spec.role is a role without an entry",
+    ),
+    # What is not known of one resource hides nothing of another.
+    invalid("EKS02", entry(kubernetesGroups=UNKNOWN), policy(), says="no policy for node, which is of type EC2_LINUX"),
+    invalid(
+        "EKS02",
+        entry(),
+        replace(policy_of(), name="made"),
+        policy(),
+        says="no policy for node, which is of type EC2_LINUX",
+    ),
+    invalid(
+        "EKS02",
+        cluster(),
+        nodes_role("arn:aws:iam::123456789012:role/system"),
+        replace(with_role(EFA_CLASS, "spec/role", UNKNOWN), name="other"),
+        EFA_CLASS,
+        says="p5-class: spec.role is a role without an entry",
+    ),
+    invalid(
+        "EKS02", entry(), entry("STANDARD", "ops", kubernetesGroups=["system:masters"]), says="ops: kubernetesGroups[0] is system:masters"
+    ),
     # What EKS takes as groups of an entry.
     *(
         invalid("EKS02", entry(kind, kubernetesGroups=["a"]), says=f"allowed: unset, because type is {kind}")
@@ -332,6 +379,25 @@ CASES = (
         cluster({SERVICES: "10.0.64.0/20", SUBNETS: [UNKNOWN, UNKNOWN]}, ZONED),
         *(*NETWORK, vpc("172.20.0.0/16", "other"), vpc("10.0.0.0/16", "main")),
         says="a block outside 10.0.0.0/16, the range of main",
+    ),
+    valid(
+        "EKS07",
+        cluster({SERVICES: "172.20.0.0/16"}),
+        *MADE_NETWORK,
+        made_vpc("10.0.0.0/16", 1, "main"),
+        made_vpc("172.20.0.0/16", 2, "other"),
+    ),
+    invalid(
+        "EKS07",
+        cluster({SERVICES: "10.0.64.0/20"}),
+        *(*MADE_NETWORK, made_vpc("10.0.0.0/8", 2, "other"), made_vpc("10.0.0.0/16", 1, "main")),
+        says="a block outside 10.0.0.0/16, the range of main",
+    ),
+    invalid(
+        "EKS07",
+        cluster({SUBNETS: [UNKNOWN, UNKNOWN]}, ZONED),
+        *(Thing(type=tokens.SUBNET, name=f"private-{name}", properties={"availabilityZoneId": "use1-az1"}) for name in "ab"),
+        says="subnets in use1-az1 only",
     ),
     # The plain Bottlerocket has the drivers of Neuron, AL2's image with GPU has both.
     *(
