@@ -34,7 +34,17 @@ _RESERVED_TAG_PREFIX = "kubernetes.io/cluster"
 # What an instance reads of itself is under /latest at these addresses.
 _METADATA = r"(?:169\.254\.169\.254|\[fd00:ec2::254\])(?::[0-9]+)?/"
 _LATEST = re.compile(rf"https?://(?!{_METADATA})\S*(?:[/_-]latest(?:[/._-]|$|\b)|/(?:main|master|HEAD)/)\S*", re.IGNORECASE)
-_PIPED = re.compile(r"(?:curl|wget)\b[^\n|]*\|\s*(?:sudo\s+)?(?:ba|z)?sh\b")
+_SHELL = r"(?<![\w.-])(?:ba|da|k|z)?sh\b"
+_SUDO = r"sudo\s+(?:-u\s+[a-z]\S*\s+|-\S+\s+)*"
+_LINE = r"[^\n|\\]*+(?:\\.[^\n|\\]*+)*+"
+_DOWNLOADED = r"""["']?(?:\$\(|`)\s*(?:curl|wget)\b"""
+# A download that a shell runs: at the end of a pipe (the line may go on after a backslash), as a file or as a text.
+_PIPED = re.compile(
+    rf"\b(?:curl|wget)\b{_LINE}\|\s*(?:{_SUDO})?(?:/\S*/)?{_SHELL}"
+    rf"|(?:{_SHELL}(?:\s+-\S+)*|\bsource)\s+<\(\s*(?:curl|wget)\b"
+    rf"|(?:{_SHELL}(?:\s+-\S+)*\s+-\w*c|\beval)\s+{_DOWNLOADED}",
+    re.DOTALL,
+)
 _CLOCKS = re.compile(r"nvidia-smi\b[^\n]*(?:\s-ac\b|\s-lgc\b|--applications-clocks|--lock-gpu-clocks)")
 _EFA_WORD = re.compile(r"(?<![a-z0-9])efa(?![a-z0-9])", re.IGNORECASE)
 _DEFAULT_ROOT_GIB = 20
@@ -279,8 +289,9 @@ def _scratch_disk(resource: Resource) -> tuple[str, float]:
     volume, device = ("data", "/dev/xvdb") if family == "Bottlerocket" else ("root", "/dev/xvda")
     roots = [member for member in members if member.at("rootVolume").value is True]
     own = members[-1:] if family == "Custom" else [each for each in members if each.at("deviceName").text() in ("", device)]
-    for disk in (*roots, *own):
-        return "root" if roots else volume, gibibytes(disk.at("ebs", "volumeSize").text()) or _DEFAULT_ROOT_GIB
+    for name, disk in (*(("root", disk) for disk in roots), *((volume, disk) for disk in own)):
+        if size := gibibytes(disk.at("ebs", "volumeSize").text()):
+            return name, size
     return volume, _DEFAULT_ROOT_GIB
 
 

@@ -54,19 +54,16 @@ def _finds(program: Program, resource: Resource, template: PodTemplate, report: 
         place = template.spec.at("nodeSelector")
         report.refuse(resource, place, allowed="a selector of the pool or instance type: a toleration only permits", found=found)
         return
+    barred: list[tuple[Resource, list[Node]]] = []
     for pool in pools_of(program, template):
         missing = [taint for taint in taints(pool) if not tolerates(template, taint)]
-        if missing and not _elsewhere(program, template, pool):
-            names = ", ".join(_written(taint) for taint in missing)
-            found = tolerations.raw if tolerations.present else "unset"
-            report.refuse(resource, tolerations, allowed=f"a toleration of {names}, the taint of {pool.name} that it selects", found=found)
+        if not missing:
             return
-
-
-def _elsewhere(program: Program, template: PodTemplate, pool: Resource) -> bool:
-    """Whether another pool takes the pod as it is."""
-    others = [each for each in pools_of(program, template) if each is not pool]
-    return any(all(tolerates(template, taint) for taint in taints(other)) for other in others)
+        barred.append((pool, missing))
+    if barred:
+        pool, missing = barred[0]
+        names = ", ".join(_written(taint) for taint in missing)
+        report.refuse(resource, tolerations, allowed=f"a toleration of {names}, the taint of {pool.name} that it selects")
 
 
 def _written(taint: Node) -> str:

@@ -508,6 +508,7 @@ SCRATCHING = {"name": "trainer", "resources": {"requests": {"nvidia.com/gpu": 8,
 DATA, ROOT = {"ebs": {"volumeSize": "500Gi"}}, {"ebs": {"volumeSize": "50Gi"}, "rootVolume": True}
 BOTTLEROCKET = [{"alias": "bottlerocket@v1.40.0"}]
 ASKING = (b.node_pool(), pod({SCRATCH: "100Gi"}))
+COPIED = {"deviceName": "/dev/xvda", "ebs": {"snapshotID": "snap-0123456789abcdef0"}, "rootVolume": True}
 PIPED = "curl -sL https://example.com/install.sh | sudo bash\n"
 
 
@@ -714,6 +715,62 @@ CLASSES = (
         node_class({"spec/subnetSelectorTerms": [{"tags": {"efa": "true"}}], "spec/networkInterfaces": EFA_ONLY[:1]}),
         says="a tag attaches nothing",
     ),
+    # An id names one image, whatever stands beside it.
+    invalid(
+        "KRP06",
+        node_class({TERMS: [{"id": "ami-1", "name": "trainyard-*"}], "spec/amiFamily": "AL2023"}),
+        says="amiSelectorTerms[0] is id beside name; allowed: id alone",
+    ),
+    valid("KRP14", node_class({"metadata/labels": {"network": "efa"}, "spec/instanceStorePolicy": "RAID0"}), edge=True),
+    # Of a custom image the last volume counts, and one that is called the root volume before any other, if it has a size.
+    valid(
+        "KRP14",
+        node_class({"spec/amiFamily": "Custom", DISKS: [disk("sda1", "4Gi"), disk("sdb", "4Gi"), disk("sdc", "100Gi")]}),
+        *ASKING,
+        edge=True,
+    ),
+    invalid(
+        "KRP14",
+        node_class({TERMS: BOTTLEROCKET, DISKS: [{**disk("xvda", "50Gi"), "rootVolume": True}, disk("xvdb", "200Gi")]}),
+        *ASKING,
+        says="a root volume of 50 GiB, and pods of trainer that ask for 100 GiB",
+    ),
+    valid("KRP14", node_class({TERMS: BOTTLEROCKET, DISKS: [COPIED, disk("xvdb", "100Gi")]}), *ASKING, edge=True),
+    invalid(
+        "KRP14",
+        node_class({TERMS: BOTTLEROCKET, DISKS: [COPIED, disk("xvdb", "99Gi")]}),
+        *ASKING,
+        says="a data volume of 99 GiB, and pods of trainer that ask for 100 GiB",
+        edge=True,
+    ),
+    invalid("KRP14", node_class({DISKS: [COPIED]}), *ASKING, says="a root volume of 20 GiB, and pods of trainer that ask for 100 GiB"),
+    # What a shell reads from the network may come to it in other ways.
+    *(
+        invalid("KRP12", template(f"{script}\n"), says=f"a script with {says}")
+        for script, says in (
+            ("curl -fsSL https://example.com/setup | sudo -E bash -", "curl -fsSL https://example.com/setup | sudo -E bash"),
+            ("curl -fsSL https://example.com/setup | sudo -u root /bin/sh", "curl -fsSL https://example.com/setup | sudo -u root /bin/sh"),
+            ("wget -qO- https://example.com/setup |/usr/bin/bash -s", "wget -qO- https://example.com/setup |/usr/bin/bash"),
+            ("wget -qO- https://example.com/setup | dash", "wget -qO- https://example.com/setup | dash"),
+            ("curl -fsSL \\\n  https://example.com/setup \\\n  | bash", "curl -fsSL"),
+            ("bash <(curl -fsSL https://example.com/setup)", "bash <(curl"),
+            ('sudo bash -c "$(wget -qO- https://example.com/setup)"', 'bash -c "$(wget'),
+            ("sh -ec '`curl -fsSL https://example.com/setup`'", "sh -ec '`curl"),
+            ("source <(curl -fsSL https://example.com/environment)", "source <(curl"),
+            ('eval "$(curl -fsSL https://example.com/environment)"', 'eval "$(curl'),
+        )
+    ),
+    *(
+        valid("KRP12", template(f"{script}\n"), edge=True)
+        for script in (
+            "curl -fsSL https://example.com/tool-1.2.tar.gz | sudo tar -xzC /opt",
+            "curl -fsSL https://example.com/key.asc | sudo -E tee /etc/apt/keyrings/example.asc",
+            "curl -fsSL https://example.com/setup-1.2.sh -o setup.sh\nsha256sum -c setup.sha256 | sh -c cat",
+            "/opt/setup.sh $(curl -s http://169.254.169.254/latest/meta-data/instance-id)",
+            "bash /opt/setup.sh < <(curl -s https://example.com/hosts)",
+            "curl -fsSL https://example.com/hosts \\\n  -o hosts\ncat hosts | sh",
+        )
+    ),
 )
 
 SELECTOR, TOLERATIONS = "spec/nodeSelector", "spec/tolerations"
@@ -738,6 +795,9 @@ def either(*expressions: dict[str, Any]) -> dict[str, Any]:
     terms = [{"matchExpressions": [expression]} for expression in expressions]
     return {"spec/affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}}
 
+
+HELD = b.node_pool({TAINTS: [GPU_TAINT, {"key": "team", "value": "ml", "effect": "NoSchedule"}]}, name="held")
+KEPT = b.node_pool({TAINTS: [GPU_TAINT, {"key": "maintenance", "effect": "NoExecute"}]}, name="kept")
 
 PLACES = (
     valid("KRP11", b.node_pool(), pod()),
@@ -793,6 +853,21 @@ PLACES = (
         "KRP11",
         b.cpu_pool({TAINTS: [{"key": "ebs.csi.aws.com/agent-not-ready", "effect": "NoExecute"}]}),
         says="under startupTaints",
+    ),
+    # One pool that takes the pod is enough.
+    valid("KRP11", HELD, b.node_pool(), pod(), edge=True),
+    valid("KRP11", b.node_pool(), HELD, pod()),
+    valid("KRP11", HELD, pod({TOLERATIONS: [{"key": "nvidia.com/gpu", "operator": "Exists"}, {"key": "team", "value": "ml"}]}), edge=True),
+    invalid("KRP11", HELD, pod(), says="a toleration of team:NoSchedule, the taint of held that it selects"),
+    invalid("KRP11", HELD, KEPT, pod(), says="a toleration of team:NoSchedule, the taint of held that it selects", edge=True),
+    invalid("KRP11", KEPT, HELD, pod(), says="a toleration of maintenance:NoExecute, the taint of kept that it selects"),
+    invalid("KRP11", HELD, pod({TOLERATIONS: b.DELETE}), says="a toleration of nvidia.com/gpu:NoSchedule, team:NoSchedule, the taint"),
+    invalid(
+        "KRP11",
+        HELD,
+        pod({TOLERATIONS: [{"key": "nvidia.com/gpu", "operator": "Exists"}, {"key": "team", "value": "vision"}]}),
+        says="a toleration of team:NoSchedule, the taint of held",
+        edge=True,
     ),
 )
 
