@@ -84,7 +84,7 @@ def _budget_window(resource: Resource, budget: Node, report: Report) -> None:
     schedule, duration = budget.at("schedule"), budget.at("duration")
     if schedule.present != duration.present:
         missing = duration if schedule.present else schedule
-        report.refuse(resource, missing, allowed="schedule and duration together, or neither", found="unset")
+        report.refuse(resource, missing, allowed="schedule and duration together, or neither")
     if duration.present and not _BUDGET_DURATION.fullmatch(duration.text()):
         report.refuse(resource, duration, allowed="hours and minutes only, such as 8h or 1h30m")
     if schedule.present:

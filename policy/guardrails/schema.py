@@ -173,7 +173,5 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def _kind(value: Any) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    names = {dict: "object", list: "array", str: "string", int: "integer", float: "number"}
+    names = {bool: "boolean", dict: "object", list: "array", str: "string", int: "integer", float: "number"}
     return names.get(type(value), type(value).__name__)

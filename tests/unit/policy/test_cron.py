@@ -93,6 +93,10 @@ def test_a_field_holds_values_ranges_steps_and_names(text: str, fields: tuple[se
         ("0 0 * * sun", "2026-11-29", True),
         ("0 0 * dec *", "2026-11-30", False),
         ("0 0 29 * *", "2026-11-30", False),
+        # A day that is left open limits nothing, however it is written.
+        *((f"0 0 {every} * mon", "2026-12-01", False) for every in ("*", "?", "*/1", "?/1", "1,*")),
+        *((f"0 0 30 * {every}", "2026-12-01", False) for every in ("*", "?", "*/1", "?/1")),
+        ("0 0 */2 * mon", "2026-12-01", True),
     ],
 )
 def test_a_schedule_hits_on_its_days_alone(text: str, day: str, hit: bool) -> None:
