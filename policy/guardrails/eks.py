@@ -247,6 +247,8 @@ def _service_range(program: Program, cluster: Resource, report: Report) -> None:
         except ValueError:
             continue
         if overlaps:
+            if not own_vpcs:
+                demand(cluster.at("vpcConfig", "subnetIds"))
             # Where the cluster's subnets are is not seen here: it may be another VPC's range.
             tell = report.refuse if own_vpcs else report.advise
             tell(cluster, place, allowed=f"a block outside {own.text()}, the range of {vpc.name}")
