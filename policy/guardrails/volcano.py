@@ -23,6 +23,7 @@ _FAILURES = frozenset({"PodFailed", _ANY})
 _SIGNAL_CODES = (143, 137)
 _ENDING = frozenset({"AbortJob", "TerminateJob", "CompleteJob"})
 _DEFAULT_RETRIES = 3
+_LEFT_OUT = "where Volcano 1.14.1 takes what is left out for 0"
 
 
 def _gang(job: Resource, report: Report) -> None:
@@ -159,9 +160,11 @@ def _queues(program: Program, report: Report) -> None:
     for queue in queues.values():
         with report.part():
             _limits(queue, queues, report)
+        with report.part():
+            _shares(queue, report)
     for name, parent in queues.items():
         with report.part():
-            _guarantees(name, parent, list(queues.values()), report)
+            _promises(name, parent, list(queues.values()), report)
 
 
 def _parent(queue: Resource, report: Report) -> str:
@@ -196,25 +199,60 @@ def _job_queue(job: Resource, queues: Mapping[str, Resource], parents: set[str],
 
 def _limits(queue: Resource, queues: Mapping[str, Resource], report: Report) -> None:
     """A queue may use no more than each queue above it."""
-    above, seen = queue.at("spec", "parent").text(), {_name(queue)}
+    place = queue.at("spec", "parent")
+    above, seen = place.text(), {_name(queue)}
+    if above in seen:
+        report.refuse(queue, place, allowed="another queue")
     while above in queues and above not in seen:
         seen.add(above)
         parent = queues[above]
         for resource, own in queue.at("spec", "capability").entries():
-            most = quantity(parent.at("spec", "capability", resource).text())
-            if most is not None and (quantity(own.text()) or 0) > most:
-                shown = parent.at("spec", "capability", resource).text()
-                report.refuse(queue, own, allowed=f"at most {shown}, the capability of {above}")
+            limit = parent.at("spec", "capability", resource)
+            if limit.present and _amount(own) > _amount(limit):
+                report.refuse(queue, own, allowed=f"at most {limit.text()}, the capability of {above}")
+            elif above == place.text() and not limit.present and _amount(own) > 0:
+                report.advise(queue, own, allowed=f"unset, or {resource} in the capability of {above}, {_LEFT_OUT}")
         above = parent.at("spec", "parent").text()
 
 
-def _guarantees(name: str, parent: Resource, queues: Sequence[Resource], report: Report) -> None:
-    """What the queues below are guaranteed comes out of their parent's guarantee."""
+def _amount(node: Node) -> float:
+    return quantity(node.text()) or 0
+
+
+def _shares(queue: Resource, report: Report) -> None:
+    """A queue is guaranteed no more than it deserves, and deserves no more than it may use."""
+    deserved, capability = queue.at("spec", "deserved"), queue.at("spec", "capability")
+    with report.part():
+        for resource, own in queue.at("spec", "guarantee", "resource").entries():
+            limit = deserved.at(resource)
+            if _amount(own) > _amount(limit):
+                report.refuse(queue, own, allowed=f"at most {limit.text() or 0}, what the queue's own deserved has of it")
+    limited = any(True for _ in capability.entries())
+    for resource, own in deserved.entries():
+        limit = capability.at(resource)
+        if limit.present and _amount(own) > _amount(limit):
+            report.refuse(queue, own, allowed=f"at most {limit.text()}, the queue's own capability")
+        elif limited and not limit.present and _amount(own) > 0:
+            report.advise(queue, own, allowed=f"unset, or {resource} in the queue's own capability, {_LEFT_OUT}")
+
+
+def _promises(name: str, parent: Resource, queues: Sequence[Resource], report: Report) -> None:
+    """What the queues below are guaranteed and deserve comes out of what their parent is and does, or at least may use."""
     children = [queue for queue in queues if queue.at("spec", "parent").text() == name]
-    for resource, own in parent.at("spec", "guarantee", "resource").entries():
-        promised = sum(quantity(child.at("spec", "guarantee", "resource", resource).text()) or 0 for child in children)
-        if promised > (quantity(own.text()) or 0):
-            report.refuse(parent, own, allowed=f"at least {promised:.15g}, what its {len(children)} queues are guaranteed together")
+    for keys, told in ((("guarantee", "resource"), "are guaranteed"), (("deserved",), "deserve")):
+        with report.part():
+            limits = parent.at("spec", *keys)
+            if keys == ("deserved",) and not any(True for _ in limits.entries()):
+                limits = parent.at("spec", "capability")
+            if any(True for _ in limits.entries()):
+                _add_up(parent, limits, [child.at("spec", *keys) for child in children], f"what the queues below {told}", report)
+
+
+def _add_up(parent: Resource, limits: Node, parts: Sequence[Node], told: str, report: Report) -> None:
+    for resource in dict.fromkeys(name for part in parts for name, _ in part.entries()):
+        promised = sum(_amount(part.at(resource)) for part in parts)
+        if promised > _amount(limits.at(resource)):
+            report.refuse(parent, limits.at(resource), allowed=f"at least {promised:.15g}, {told} together")
 
 
 def _restarts(job: Resource, report: Report) -> None:
@@ -336,7 +374,7 @@ RULES = (
         types=frozenset({VOLCANO_JOB, MPI_JOB, QUEUE}),
         check=_queues,
         why="Volcano's admission refuses the job or the queue; a job without a queue shares `default` with everybody.",
-        fix="name a leaf queue, and keep capability and guarantees within those of its parents.",
+        fix="name a leaf queue; keep guarantee within deserved, that within capability, and each within that of the queue above.",
         source="volcano 1.14.1 admission: jobs, queues",
         valid=(_job(queue="research"),),
         invalid=(_job(queue="root"),),

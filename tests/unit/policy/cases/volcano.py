@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from guardrails import tokens
+from guardrails.template import GPU
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import UNKNOWN, Thing
 from tests.unit.policy.case import invalid, valid
@@ -16,6 +17,11 @@ RETRY = {"spec/maxRetry": 5}
 def queue(name: str, *, state: str | None = None, **spec: Any) -> Thing:
     status = {"status": {"state": state}} if state else {}
     return Thing(type=tokens.QUEUE, name=name, properties={"metadata": {"name": name}, "spec": spec, **status})
+
+
+def owed(amounts: dict[str, Any]) -> dict[str, Any]:
+    """What a queue deserves, guaranteed to the last."""
+    return {"guarantee": {"resource": amounts}, "deserved": amounts}
 
 
 def job(where: Any, changes: dict[str, Any] | None = None) -> Thing:
@@ -97,9 +103,9 @@ CASES = (
     valid("VOL02", queue("ml", capability={"cpu": "96"}), queue("research", parent="ml", capability={"cpu": "96000m"}), edge=True),
     valid(
         "VOL02",
-        queue("ml", guarantee={"resource": {"cpu": 8}}),
-        queue("a", parent="ml", guarantee={"resource": {"cpu": 4}}),
-        queue("b", parent="ml", guarantee={"resource": {"cpu": 4}}),
+        queue("ml", **owed({"cpu": 8})),
+        queue("a", parent="ml", **owed({"cpu": 4})),
+        queue("b", parent="ml", **owed({"cpu": 4})),
         edge=True,
     ),
     invalid("VOL02", job("root"), says="spec.queue is root; allowed: a leaf queue"),
@@ -115,9 +121,9 @@ CASES = (
     ),
     invalid(
         "VOL02",
-        queue("ml", guarantee={"resource": {"cpu": 7}}),
-        queue("a", parent="ml", guarantee={"resource": {"cpu": 4}}),
-        queue("b", parent="ml", guarantee={"resource": {"cpu": 4}}),
+        queue("ml", **owed({"cpu": 7})),
+        queue("a", parent="ml", **owed({"cpu": 4})),
+        queue("b", parent="ml", **owed({"cpu": 4})),
         says="guarantee.resource.cpu is 7; allowed: at least 8",
         edge=True,
     ),
@@ -156,6 +162,17 @@ CASES = (
     invalid("VOL03", policies(on("*", "AbortJob"), **{TASK_POLICIES: [EVICTED]}), says="spec.policies[0].action is AbortJob"),
     invalid("VOL03", policies(**{TASK_POLICIES: [EVICTED, FAILED_ENDS]}), says="spec.tasks[0].policies[1].action is TerminateJob"),
     invalid("VOL03", policies(EVICTED, {"exitCode": 143, "action": "TerminateJob"}), says="policies[1].action is TerminateJob", edge=True),
+    invalid(
+        "VOL03",
+        policies(EVICTED, {"exitCode": 143, "action": "RestartJob"}, {"exitCode": 137, "action": "AbortJob"}),
+        says="policies[2].action is AbortJob; allowed: Restart* as on PodEvicted",
+        edge=True,
+    ),
+    invalid(
+        "VOL03",
+        b.volcano_job({"spec/tasks": [MASTER, {**WORKERS, "policies": [EVICTED, FAILED_ENDS]}], **RETRY}),
+        says="spec.tasks[1].policies[1].action is TerminateJob",
+    ),
     # So does Volcano, whose admission then finds fewer pods than the gang needs.
     invalid(
         "VOL01",
@@ -176,6 +193,7 @@ CASES = (
         says="spec.minAvailable is unset, so 2; allowed: 4, because every rank is needed",
     ),
     invalid("VOL01", gang_of(partitionPolicy={"totalPartitions": 2, "partitionSize": 2}), says="unset, so 0; allowed: 4"),
+    invalid("VOL01", gang_of(partitionPolicy={"totalPartitions": 2, "minPartitions": 2}), says="unset, so 0; allowed: 4"),
     valid("VOL01", b.volcano_job({"spec/tasks": [{"name": "worker", "replicas": 4}, {"name": "evaluator", "replicas": 0}]})),
     valid(
         "VOL01", b.volcano_job({"spec/tasks/0/replicas": 1, "spec/minAvailable": 1, "spec/schedulerName": "default-scheduler"}), edge=True
@@ -224,18 +242,18 @@ CASES = (
     invalid("VOL01", steps(10, task("master", 1, "mpirun", "-np", "10", "x"), WORKERS), says="allowed: 11, because every rank is needed"),
     valid(
         "VOL02",
-        queue("ml", guarantee={"resource": {"cpu": 8}}),
-        queue("a", parent="ml", guarantee={"resource": {"cpu": 4}}),
-        queue("b", parent="ml", guarantee={"resource": {"cpu": 4}}),
+        queue("ml", **owed({"cpu": 8})),
+        queue("a", parent="ml", **owed({"cpu": 4})),
+        queue("b", parent="ml", **owed({"cpu": 4})),
         queue("c", parent="ml"),
         edge=True,
     ),
     invalid(
         "VOL02",
-        queue("ml", guarantee={"resource": {"memory": "1Ti"}}),
-        queue("a", parent="ml", guarantee={"resource": {"memory": "600Gi"}}),
-        queue("b", parent="ml", guarantee={"resource": {"memory": "601Gi"}}),
-        says="at least 1289563930624, what its 2 queues",
+        queue("ml", **owed({"memory": "1Ti"})),
+        queue("a", parent="ml", **owed({"memory": "600Gi"})),
+        queue("b", parent="ml", **owed({"memory": "601Gi"})),
+        says="at least 1289563930624, what the queues below",
     ),
     invalid("VOL02", job("ml"), replace(queue("ml"), name="queue-ml"), queue("research", parent="ml"), says="ml is the parent of others"),
     invalid("VOL02", THEIRS, queue("research", parent="theirs"), job("theirs"), says="theirs is the parent of others"),
@@ -246,6 +264,90 @@ CASES = (
         queue("ml", parent="org"),
         queue("research", parent="ml", capability={"cpu": "97"}),
         says="at most 96, the capability of org",
+    ),
+    valid("VOL02", queue("ml", capability={GPU: 0}), queue("research", parent="ml", capability={GPU: 0}), edge=True),
+    invalid(
+        "VOL02",
+        queue("ml", capability={GPU: 0}),
+        queue("research", parent="ml", capability={GPU: 1}),
+        says='capability["nvidia.com/gpu"] is 1; allowed: at most 0, the capability of ml',
+        edge=True,
+    ),
+    invalid(
+        "VOL02",
+        queue("ml", **owed({GPU: 0})),
+        queue("research", parent="ml", **owed({GPU: 1})),
+        says='guarantee.resource["nvidia.com/gpu"] is 0; allowed: at least 1',
+        edge=True,
+    ),
+    valid("VOL02", queue("ml", guarantee={"resource": {"cpu": 4}}, deserved={"cpu": 8}, capability={"cpu": 16})),
+    valid("VOL02", queue("ml", **owed({"cpu": 8}), capability={"cpu": "8000m"}), edge=True),
+    valid("VOL02", queue("ml", deserved={"cpu": 8, GPU: 0}, capability={"cpu": 8}), edge=True),
+    invalid(
+        "VOL02",
+        queue("ml", guarantee={"resource": {"cpu": 9}}, deserved={"cpu": 8}),
+        says="guarantee.resource.cpu is 9; allowed: at most 8, what the queue's own deserved has of it",
+        edge=True,
+    ),
+    invalid(
+        "VOL02", queue("ml", guarantee={"resource": {GPU: 1}}), says="is 1; allowed: at most 0, what the queue's own deserved", edge=True
+    ),
+    invalid(
+        "VOL02",
+        queue("ml", deserved={"cpu": 9}, capability={"cpu": 8}),
+        says="deserved.cpu is 9; allowed: at most 8, the queue's own capability",
+        edge=True,
+    ),
+    invalid(
+        "VOL02",
+        queue("ml", deserved={"cpu": 8, GPU: 1}, capability={"cpu": 8}),
+        says='deserved["nvidia.com/gpu"] is 1; allowed: unset, or nvidia.com/gpu in the queue\'s own capability, where',
+        edge=True,
+    ),
+    # Where the queue above deserves nothing by name, its capability is what there is to share.
+    valid(
+        "VOL02", queue("ml", capability={GPU: 8}), queue("a", parent="ml", deserved={GPU: 4}), queue("b", parent="ml", deserved={GPU: 4})
+    ),
+    valid("VOL02", queue("ml"), queue("a", parent="ml", **owed({GPU: 4}))),
+    invalid(
+        "VOL02",
+        queue("ml", capability={GPU: 7}),
+        queue("a", parent="ml", deserved={GPU: 4}),
+        queue("b", parent="ml", deserved={GPU: 4}),
+        says='ml: spec.capability["nvidia.com/gpu"] is 7; allowed: at least 8, what the queues below deserve together',
+        edge=True,
+    ),
+    invalid(
+        "VOL02",
+        queue("ml", deserved={"cpu": 7}, capability={"cpu": 8}),
+        queue("a", parent="ml", deserved={"cpu": 4}),
+        queue("b", parent="ml", deserved={"cpu": 4}),
+        says="ml: spec.deserved.cpu is 7; allowed: at least 8, what the queues below deserve together",
+        edge=True,
+    ),
+    invalid(
+        "VOL02",
+        queue("ml", **owed({"cpu": 8})),
+        queue("research", parent="ml", **owed({"cpu": 8, GPU: 1})),
+        says='ml: spec.guarantee.resource["nvidia.com/gpu"] is unset; allowed: at least 1, what the queues below are guaranteed together',
+    ),
+    invalid(
+        "VOL02",
+        queue("ml"),
+        queue("research", parent="ml", capability={GPU: 1}),
+        says='capability["nvidia.com/gpu"] is 1; allowed: unset, or nvidia.com/gpu in the capability of ml, where Volcano 1.14.1 takes',
+        edge=True,
+    ),
+    valid("VOL02", queue("ml"), queue("research", parent="ml", capability={GPU: 0}), edge=True),
+    valid("VOL02", queue("research", parent="made-elsewhere", capability={GPU: 1})),
+    invalid("VOL02", queue("ml", parent="ml"), says="spec.parent is ml; allowed: another queue", edge=True),
+    # Two queues that are above each other end the search for those above.
+    invalid(
+        "VOL02",
+        queue("ml", parent="org", capability={"cpu": "96"}),
+        queue("org", parent="ml"),
+        queue("research", parent="org", capability={"cpu": "97"}),
+        says="capability.cpu is 97; allowed: at most 96, the capability of ml",
     ),
     valid("VOL03", policies({"event": "PodFailed", "events": ["PodFailed", "PodFailed"], "action": "RestartJob"}), edge=True),
     valid("VOL03", policies({"events": ["*", "*"], "action": "RestartJob"})),
