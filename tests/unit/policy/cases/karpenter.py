@@ -352,6 +352,25 @@ def chart(version: Any, values: dict[str, Any] | None = None, name: str = "karpe
     return Thing(type=tokens.RELEASE, name=name, properties=properties)
 
 
+def groups(**annotations: dict[str, str]) -> Thing:
+    """A LeaderWorkerSet whose leader and workers carry these annotations."""
+    templates = {
+        role: {"metadata": {"annotations": annotations.get(role, {})}, "spec": pod().properties["spec"]} for role in ("leader", "worker")
+    }
+    spec = {"replicas": 2, "leaderWorkerTemplate": {"size": 2, **{f"{role}Template": each for role, each in templates.items()}}}
+    return Thing(type=tokens.LEADER_WORKER_SET, name="serve", properties={"metadata": {"name": "serve"}, "spec": spec})
+
+
+def submitting(annotations: dict[str, str]) -> Thing:
+    """A RayJob on a cluster that is there, whose submitter runs on a node without GPUs."""
+    pods = {"nodeSelector": {"node.kubernetes.io/instance-type": "m7i.2xlarge"}, "containers": [{"name": "submit"}]}
+    spec = {
+        "clusterSelector": {"ray.io/cluster": "shared"},
+        "submitterPodTemplate": {"metadata": {"annotations": annotations}, "spec": pods},
+    }
+    return Thing(type=tokens.RAY_JOB, name="tune", properties={"metadata": {"name": "tune"}, "spec": spec})
+
+
 PROTECTED = {"karpenter.sh/do-not-disrupt": "true"}
 SPOT = {KINDS: ["spot"], BUDGETS: [{"nodes": "1"}]}
 QUEUE = {"settings": {"interruptionQueue": "karpenter"}}
@@ -423,6 +442,10 @@ LIFETIMES = (
     invalid("KRP05", b.node_pool({EXPIRE: "24h"}), says="terminationGracePeriod is unset"),
     invalid("KRP05", b.node_pool({EXPIRE: b.DELETE}), says="for ever, half drained"),
     invalid("KRP05", b.node_pool(), pod(annotations=PROTECTED), says="because pods of trainer carry karpenter.sh/do-not-disrupt"),
+    invalid("KRP05", b.node_pool(), groups(leader=PROTECTED), says="because pods of serve carry karpenter.sh/do-not-disrupt"),
+    invalid("KRP05", b.node_pool(), groups(worker=PROTECTED), says="because pods of serve carry karpenter.sh/do-not-disrupt"),
+    invalid("KRP05", b.cpu_pool(), submitting(PROTECTED), says="because pods of tune carry karpenter.sh/do-not-disrupt"),
+    valid("KRP05", b.node_pool(), groups(leader={}, worker={})),
     invalid("KRP05", b.node_pool({GRACE: "5m"}), pod({"spec/terminationGracePeriodSeconds": 3600}), says="is 5m; allowed: 3600s or more"),
     invalid("KRP05", b.node_pool({GRACE: "119s"}), says="120s or more", edge=True),
     invalid("KRP05", b.node_pool({GRACE: "599s"}), pod({"spec/terminationGracePeriodSeconds": 600}), says="600s or more", edge=True),

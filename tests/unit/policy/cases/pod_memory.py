@@ -11,6 +11,7 @@ from tests.unit.policy.case import invalid, valid
 from tests.unit.policy.cases.pod_devices import asking
 from tests.unit.policy.cases.pod_security import pod
 from tests.unit.policy.cases.ray import cluster as ray
+from tests.unit.policy.cases.ray import ending as ray_job
 
 KEPT = {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}
 
@@ -50,6 +51,7 @@ def kept(job: Thing, *templates: str) -> Thing:
 LIMITED = {"name": "main", "resources": {"limits": {GPU: 8, "memory": "500Gi"}}, "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}]}
 LARGE = [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "2Ti"}}]
 LAUNCHER, TASK, HEAD, GROUP = "spec/mpiReplicaSpecs/Launcher", "spec/tasks/0", "spec/headGroupSpec", "spec/workerGroupSpecs/0"
+SUBMITTER = {"submitterPodTemplate": {"spec": {"containers": [{"name": "submit", "image": "rayproject/ray:2.55.0"}]}}}
 CPU_ONLY = {"spec/tasks/0/template/spec/containers/0/resources": {"limits": {"cpu": "4"}}}
 
 
@@ -129,6 +131,9 @@ CASES = (
     valid("POD09", kept(b.mpi_job(), LAUNCHER, b.WORKER)),
     valid("POD09", kept(b.volcano_job(), TASK)),
     valid("POD09", kept(ray(), HEAD, GROUP)),
+    # A Job makes the pod that submits again, wherever it was.
+    valid("POD09", kept(ray_job(SUBMITTER), "spec/rayClusterSpec/headGroupSpec", "spec/rayClusterSpec/workerGroupSpecs/0")),
+    invalid("POD09", kept(ray_job(SUBMITTER), "spec/rayClusterSpec/workerGroupSpecs/0"), says="spec.rayClusterSpec.headGroupSpec.template"),
     valid("POD09", indexed(cpu="4")),
     valid("POD09", ray({"workerGroupSpecs/0/template/spec/containers/0/resources": {}}), edge=True),
     invalid("POD09", trainer(KEPT, terminationGracePeriodSeconds=119), says="terminationGracePeriodSeconds is 119", edge=True),

@@ -115,6 +115,9 @@ CASES = (
     valid("RAY04", ending({SHUTDOWN: True})),
     valid("RAY04", ending(own=False)),
     valid("RAY04", ending({SHUTDOWN: False}, own=False)),
+    # The operator looks for the cluster that is there, and makes none of its own.
+    valid("RAY04", ending({"clusterSelector": {"ray.io/cluster": "shared"}}), edge=True),
+    valid("RAY04", ending({"rayClusterSpec": None}), edge=True),
     valid("RAY04", ending(DELETION)),
     valid("RAY04", cluster()),
     valid("RAY04", ending({TTL: 0}, own=False), edge=True),
@@ -124,6 +127,7 @@ CASES = (
     invalid("RAY04", ending({**DELETION, TTL: 600}), says="true beside ttlSecondsAfterFinished (600)"),
     invalid("RAY04", ending(), says="shutdownAfterJobFinishes is unset; allowed: true: the cluster and its nodes stay"),
     invalid("RAY04", ending({SHUTDOWN: False, TTL: 0}), says="shutdownAfterJobFinishes is false; allowed: true: the cluster"),
+    invalid("RAY04", ending({"clusterSelector": {}}), says="shutdownAfterJobFinishes is unset; allowed: true: the cluster", edge=True),
     valid("RAY01", cluster({f"{GROUP}/resources": {"gpu": "4"}}), edge=True),
     invalid("RAY01", cluster({f"{GROUP}/resources": {"GPU": "8"}}), says='workerGroupSpecs[0].resources.GPU is 8; allowed: "4"', edge=True),
     invalid("RAY01", cluster({f"{GROUP}/resources": {"nvidia.com/GPU": "2"}}), says='allowed: "4", the GPU limit'),

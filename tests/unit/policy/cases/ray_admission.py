@@ -10,15 +10,22 @@ from tests.unit.policy.cases.ray import GROUP, HEAD, cluster, ending, job, servi
 
 SHUTDOWN: dict[str, Any] = {"shutdownAfterJobFinishes": True}
 SELECTOR = {"clusterSelector": {"team": "a"}}
+SHARED = {"clusterSelector": {"ray.io/cluster": "shared"}}
 HEAD_PODS, GROUP_PODS = f"{HEAD}/template/spec", f"{GROUP}/template/spec"
 OPTIONS = {"gcsFaultToleranceOptions": {"redisAddress": "redis:6379"}}
 SCALED = {"enableInTreeAutoscaling": True}
+AUTOSCALED = cluster(SCALED).properties["spec"]
 V2 = {**SCALED, "autoscalerOptions": {"version": "v2"}}
 
 
 def running(**variables: str) -> dict[str, Any]:
     """Changes that give the head's container these variables."""
     return {f"{HEAD_PODS}/containers/0/env": [{"name": name, "value": value} for name, value in variables.items()]}
+
+
+def restarting(policy: str) -> dict[str, Any]:
+    """A cluster of a job's own whose head's pod restarts so."""
+    return {"rayClusterSpec": cluster({f"{HEAD_PODS}/restartPolicy": policy}).properties["spec"]}
 
 
 def noted(changes: dict[str, Any] | None = None, **annotations: str) -> Thing:
@@ -29,9 +36,10 @@ def noted(changes: dict[str, Any] | None = None, **annotations: str) -> Thing:
     )
 
 
-def deleting(*rules: tuple[str, int], **spec: Any) -> Thing:
-    written = [{"policy": policy, "condition": {"jobStatus": "SUCCEEDED", "ttlSeconds": wait}} for policy, wait in rules]
-    return ending({"deletionStrategy": {"deletionRules": written}, **spec})
+def deleting(*rules: tuple[str, int | None], ends: dict[str, Any] | None = None, **spec: Any) -> Thing:
+    waits = [{} if wait is None else {"ttlSeconds": wait} for _, wait in rules]
+    written = [{"policy": rule[0], "condition": {"jobStatus": "SUCCEEDED", **wait}} for rule, wait in zip(rules, waits, strict=True)]
+    return ending({"deletionStrategy": {"deletionRules": written, **(ends or {})}, **spec})
 
 
 def after(success: str | None, failure: str | None, *, own: bool = True, **spec: Any) -> Thing:
@@ -44,6 +52,12 @@ def upgrading(options: dict[str, Any] | None, *, scaled: bool = True, kind: str 
     base = service(SCALED if scaled else {})
     strategy = {"type": kind, **({"clusterUpgradeOptions": options} if options is not None else {})}
     return Thing(type=base.type, name=base.name, properties=b.changed(base.properties, {"spec/upgradeStrategy": strategy}))
+
+
+def draining(seconds: int) -> Thing:
+    """A service whose old cluster stays for so long after an upgrade."""
+    base = service()
+    return Thing(type=base.type, name=base.name, properties=b.changed(base.properties, {"spec/rayClusterDeletionDelaySeconds": seconds}))
 
 
 def timed(text: str) -> Thing:
@@ -75,6 +89,13 @@ CASES = (
     invalid("RAY05", ending({"submissionMode": "SidecarMode", "submitterPodTemplate": {"spec": {}}}), says="submitterPodTemplate is set"),
     invalid("RAY05", ending({"submissionMode": "SidecarMode", "submitterConfig": {}}), says="submitterConfig is set"),
     invalid("RAY05", ending({"submissionMode": "SidecarMode"}, own=False), says="clusterSelector is set; allowed: unset in SidecarMode"),
+    valid("RAY05", ending({"submissionMode": "SidecarMode", **restarting("Never")})),
+    invalid(
+        "RAY05",
+        ending({"submissionMode": "SidecarMode", **restarting("OnFailure")}),
+        says="spec.rayClusterSpec.headGroupSpec.template.spec.restartPolicy is OnFailure; allowed: Never in SidecarMode",
+    ),
+    valid("RAY05", ending(restarting("OnFailure"))),
     valid("RAY05", ending({"runtimeEnvYAML": "pip: [torch]\n"})),
     valid("RAY05", ending({"runtimeEnvYAML": ""})),
     invalid("RAY05", ending({"runtimeEnvYAML": "pip: [torch"}), says="runtimeEnvYAML is no valid YAML"),
@@ -86,6 +107,22 @@ CASES = (
         "RAY05", deleting(("DeleteSelf", 60), ("DeleteSelf", 60)), says="policy is DeleteSelf; allowed: each policy once for SUCCEEDED"
     ),
     invalid("RAY05", deleting(("DeleteSelf", -1)), says="ttlSeconds is -1; allowed: at least 0"),
+    invalid("RAY05", deleting(("DeleteSelf", 0)), says="deletionStrategy is set; allowed: set only with the operator's", edge=True),
+    invalid("RAY05", deleting(("DeleteWorkers", None), ("DeleteCluster", 0)), says="deletionStrategy is set; allowed: set only", edge=True),
+    invalid("RAY05", deleting(("DeleteWorkers", 1), ("DeleteCluster", None)), says="waits of [1, 0] s; allowed: workers first", edge=True),
+    invalid("RAY05", deleting(("DeleteCluster", 60), **SHARED), says="deletionRules[0].policy is DeleteCluster; allowed: DeleteSelf or"),
+    invalid(
+        "RAY05",
+        deleting(("DeleteWorkers", 60), ("DeleteCluster", 90), rayClusterSpec=AUTOSCALED),
+        says="deletionRules[0].policy is DeleteWorkers; allowed: no DeleteWorkers with autoscaling",
+    ),
+    invalid("RAY05", deleting(("DeleteCluster", 60), rayClusterSpec=AUTOSCALED), says="deletionStrategy is set; allowed: set only"),
+    invalid("RAY05", after("DeleteWorkers", "DeleteSelf"), says="deletionStrategy is set; allowed: set only with the operator's"),
+    invalid(
+        "RAY05",
+        deleting(("DeleteSelf", 60), ends={"onSuccess": {"policy": "DeleteSelf"}}),
+        says="onSuccess is set; allowed: unset beside deletionRules",
+    ),
     invalid("RAY05", after("DeleteSelf", "DeleteNone", **SHUTDOWN), says="onFailure.policy is DeleteNone; allowed: a policy that deletes"),
     invalid("RAY05", after("DeleteSelf", None), says="onFailure.policy is unset; allowed: set for success and failure"),
     invalid("RAY05", after("DeleteCluster", "DeleteSelf", own=False), says="onSuccess.policy is DeleteCluster; allowed: DeleteSelf or"),
@@ -113,6 +150,7 @@ CASES = (
     invalid("RAY05", cluster({f"{GROUP}/suspend": True, **SCALED}), says="suspend is true; allowed: false with autoscaling"),
     valid("RAY05", cluster({f"{GROUP}/suspend": False})),
     invalid("RAY05", cluster(running(RAY_enable_autoscaler_v2="1")), says="RAY_enable_autoscaler_v2=1; allowed: unset without"),
+    invalid("RAY05", cluster(running(RAY_LOG_TO_STDERR="1", RAY_enable_autoscaler_v2="true")), says="env[1] is RAY_enable_autoscaler_v2"),
     valid("RAY05", cluster(running(RAY_enable_autoscaler_v2="0")), edge=True),
     valid("RAY05", cluster({**SCALED, **running(RAY_enable_autoscaler_v2="1")})),
     invalid("RAY05", cluster({**V2, **running(RAY_enable_autoscaler_v2="1")}), says="RAY_enable_autoscaler_v2 beside it"),
@@ -121,6 +159,8 @@ CASES = (
     invalid("RAY05", cluster({**V2, f"{GROUP_PODS}/restartPolicy": "OnFailure"}), says="restartPolicy is OnFailure; allowed: Never"),
     valid("RAY05", cluster({**SCALED, f"{GROUP_PODS}/restartPolicy": "Always"}), edge=True),
     invalid("RAY05", service({f"{HEAD}/headService": {"metadata": {"name": "mine"}}}), says="headService.metadata.name is mine"),
+    valid("RAY05", draining(0), edge=True),
+    invalid("RAY05", draining(-1), says="spec.rayClusterDeletionDelaySeconds is -1; allowed: at least 0", edge=True),
     valid("RAY05", upgrading(GRADUAL)),
     valid("RAY05", upgrading(None, kind="NewCluster")),
     invalid("RAY05", upgrading(None, kind="Rolling"), says="upgradeStrategy.type is Rolling; allowed: NewCluster, NewClusterWith"),
@@ -128,6 +168,11 @@ CASES = (
     invalid("RAY05", upgrading(None), says="clusterUpgradeOptions is unset; allowed: set with"),
     invalid("RAY05", upgrading({**GRADUAL, "stepSizePercent": 101}), says="stepSizePercent is 101; allowed: 0 to 100", edge=True),
     valid("RAY05", upgrading({**GRADUAL, "stepSizePercent": 100}), edge=True),
+    invalid("RAY05", upgrading({**GRADUAL, "stepSizePercent": None}), says="stepSizePercent is unset; allowed: 0 to 100"),
+    valid("RAY05", upgrading({**GRADUAL, "maxSurgePercent": 0}), edge=True),
+    invalid("RAY05", upgrading({**GRADUAL, "maxSurgePercent": -1}), says="maxSurgePercent is -1; allowed: 0 to 100", edge=True),
+    invalid("RAY05", upgrading({**GRADUAL, "maxSurgePercent": 101}), says="maxSurgePercent is 101; allowed: 0 to 100", edge=True),
+    valid("RAY05", upgrading({**GRADUAL, "intervalSeconds": 1}), edge=True),
     invalid("RAY05", upgrading({**GRADUAL, "intervalSeconds": 0}), says="intervalSeconds is 0; allowed: above 0", edge=True),
     invalid("RAY05", upgrading({**GRADUAL, "gatewayClassName": ""}), says="the GatewayClass that shifts the traffic"),
     valid("RAY05", timed("1h30m")),
