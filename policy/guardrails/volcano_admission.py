@@ -1,6 +1,7 @@
 """Volcano jobs: what Volcano's own admission takes beyond the definition."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from guardrails.facts import load
 from guardrails.names import OBJECT_NAME
@@ -151,7 +152,8 @@ def _flags(words: Sequence[str]) -> Mapping[str, str]:
         name, equals, value = word.removeprefix("-").removeprefix("-").partition("=")
         if not word.startswith("-") or name not in (*_ROLES, _PORT):
             break
-        given[name] = value if equals else next(left, given.get(name, _ROLES.get(name, "")))
+        for last in [value] if equals else islice(left, 1):
+            given[name] = last
     return given
 
 

@@ -30,8 +30,8 @@ def old_job(version: str) -> Thing:
     return Thing(type=f"kubernetes:kubeflow.org/{version}:MPIJob", name="pretrain", properties=b.mpi_job().properties)
 
 
-def operator(*arguments: str) -> Thing:
-    spec = {"template": {"spec": {"containers": [{"name": "operator", "args": list(arguments)}]}}}
+def operator(*arguments: str, **container: Any) -> Thing:
+    spec = {"template": {"spec": {"containers": [{"name": "operator", "args": list(arguments), **container}]}}}
     return Thing(type=tokens.DEPLOYMENT, name="mpi-operator", properties={"metadata": {"name": "mpi-operator"}, "spec": spec})
 
 
@@ -44,6 +44,10 @@ CASES = (
     valid("MPI01", b.mpi_job({"metadata/name": "a" * 54}), edge=True),
     valid("MPI01", b.mpi_job({f"{b.WORKER}/replicas": 1}), edge=True),
     invalid("MPI01", b.mpi_job({"metadata/name": "a" * 55}), says="at most 54 characters", edge=True),
+    # The last worker's number is a part of its host name.
+    valid("MPI01", b.mpi_job({"metadata/name": "a" * 54, f"{b.WORKER}/replicas": 10}), edge=True),
+    valid("MPI01", b.mpi_job({"metadata/name": "a" * 53, f"{b.WORKER}/replicas": 11}), edge=True),
+    invalid("MPI01", b.mpi_job({"metadata/name": "a" * 54, f"{b.WORKER}/replicas": 11}), says="at most 53 characters", edge=True),
     invalid("MPI01", b.mpi_job({f"{b.WORKER}/replicas": 0}), says="Worker.replicas is 0", edge=True),
     invalid("MPI01", old_job("v1"), says="is kubeflow.org/v1; allowed: kubeflow.org/v2beta1"),
     invalid("MPI01", old_job("v1alpha2"), says="kubeflow.org/v1alpha2"),
@@ -59,6 +63,11 @@ CASES = (
         says="no kubectl-delivery container",
     ),
     invalid("MPI01", operator("--kubectl-delivery-image=x"), says="no kubectl-delivery flag"),
+    invalid(
+        "MPI01",
+        operator(command=["/opt/mpi-operator", "-kubectl-delivery-image", "x"]),
+        says="containers[0].command[1] is -kubectl-delivery-image; allowed: no kubectl-delivery flag",
+    ),
     valid("MPI02", b.mpi_job()),
     valid("MPI02", b.mpi_job({b.LAUNCHER_COMMAND: ["/bin/sh", "-c", "exec mpirun -np 32 -N 8 python3 train.py"]})),
     valid("MPI02", b.mpi_job({b.LAUNCHER_COMMAND: ["deepspeed", "--hostfile", "/etc/mpi/hostfile", "train.py"]})),
@@ -206,6 +215,8 @@ LAUNCHERS = (
     valid("MPI03", one_slot("-np", "8", "torchrun", "--nproc-per-node=4", "x", **{SLOTS: 2})),
     valid("MPI03", one_slot("-N", "1", "deepspeed", "--num_gpus=8", "x")),
     valid("MPI03", one_slot("-N", "1", "accelerate", "launch", "--num_machines=4", "--num_processes=32", "x")),
+    valid("MPI03", one_slot("-N", "1", "accelerate", "launch", "--num_processes=8", "x"), edge=True),
+    invalid("MPI02", one_slot("-np", "2", "torchrun", "--nproc-per-node=1", "x"), says="is -np 2; allowed: -np 4 (4 workers x 1 slots)"),
     invalid(
         "MPI03", one_slot("-N", "1", "torchrun", "--nproc-per-node=7", "x"), says="is 1; allowed: 8, the GPUs of each worker.", edge=True
     ),

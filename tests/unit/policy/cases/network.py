@@ -337,6 +337,7 @@ AUTO_POOL = b.node_pool({"spec/template/spec/nodeClassRef": {"group": "eks.amazo
 AUTO_LABEL = {"eks.amazonaws.com/instance-family": "p5"}
 BOTTLEROCKET = {"spec/amiFamily": "Bottlerocket", "spec/amiSelectorTerms": [{"id": "ami-0123456789abcdef0"}]}
 P5 = {"node.kubernetes.io/instance-type": "p5.48xlarge"}
+ANYWHERE = pod(spec={"spec/nodeSelector": b.DELETE}, gpu=8)
 OTHER_POOL = b.node_pool({"metadata/name": "p4", TAINTS: [{"key": "team-b", "effect": "NoSchedule"}]}, name="p4")
 OF_TEAM_B = {"key": "team-b", "operator": "Exists"}
 OF_GPU = {"key": "nvidia.com/gpu", "operator": "Exists"}
@@ -360,6 +361,21 @@ PLUGINS = (
     valid("EFA07", CLUSTER, gpu_group("BOTTLEROCKET_x86_64_NVIDIA", "p5.48xlarge"), pod(P5, gpu=8)),
     valid("EFA07", CLUSTER, gpu_group("BOTTLEROCKET_x86_64_NVIDIA_FIPS", "p5.48xlarge", labels={"pool": "a"}), pod({"pool": "a"}, gpu=8)),
     valid("EFA07", CLUSTER, b.node_pool(), b.node_class(BOTTLEROCKET), pod(P5, gpu=8)),
+    # A pod that names no nodes goes where its devices are.
+    valid("EFA07", CLUSTER, b.node_pool(), b.node_class(BOTTLEROCKET), b.cpu_pool(), ANYWHERE),
+    valid("EFA07", CLUSTER, CPU_GROUP, gpu_group("BOTTLEROCKET_x86_64_NVIDIA", "p5.48xlarge"), ANYWHERE),
+    invalid(
+        "EFA07",
+        *(CLUSTER, b.node_pool(), b.node_class(BOTTLEROCKET), gpu_group("AL2023_x86_64_NVIDIA", "p5.48xlarge"), ANYWHERE),
+        says="asking for nvidia.com/gpu, which nothing offers",
+        edge=True,
+    ),
+    invalid("EFA07", CLUSTER, b.cpu_pool(), ANYWHERE, says="asking for nvidia.com/gpu, which nothing offers"),
+    # Labels that nodes get from EKS or the cloud are no node group's to name.
+    *(
+        valid("EFA07", CLUSTER, gpu_group("BOTTLEROCKET_x86_64_NVIDIA", "p5.48xlarge"), pod(selector, gpu=8))
+        for selector in ({**P5, "topology.kubernetes.io/zone": "us-east-1a"}, {"eks.amazonaws.com/nodegroup": "gpu"})
+    ),
     valid(
         "EFA07",
         *(CLUSTER, Thing(type=tokens.LAUNCH_TEMPLATE, name="t", properties={"instanceType": "p5.48xlarge"}), pod(P5, gpu=8)),
@@ -387,6 +403,7 @@ PLUGINS = (
     ),
     # A chart's version is exact, or the chart is fixed by itself.
     valid("EFA07", b.node_pool(), nvidia_chart("./charts/nvidia-device-plugin", None), pod(gpu=8)),
+    valid("EFA07", b.node_pool(), nvidia_chart("/srv/charts/nvidia-device-plugin", None), pod(gpu=8)),
     valid("EFA07", b.node_pool(), nvidia_chart("https://charts.example/nvidia-device-plugin-0.17.1.tgz", None), pod(gpu=8)),
     valid("EFA07", b.node_pool(), nvidia_chart(version="v0.17.1-rc.1"), edge=True),
     *(
