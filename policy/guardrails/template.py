@@ -141,8 +141,8 @@ def _leader_worker_set(groups: Resource) -> Iterator[PodTemplate]:
     copies = 1 if copies is None else copies
     leader, worker = pods.at("leaderTemplate"), pods.at("workerTemplate")
     if leader.present:
-        yield PodTemplate(leader.at("spec"), copies, leader.at("metadata"))
-    yield PodTemplate(worker.at("spec"), copies * (size - int(leader.present)), worker.at("metadata"))
+        yield _copies(leader, copies)
+    yield _copies(worker, copies * (size - int(leader.present)))
 
 
 def _ray_cluster(cluster: Resource) -> Iterator[PodTemplate]:
@@ -157,15 +157,15 @@ def _ray_job(job: Resource) -> Iterator[PodTemplate]:
     yield from _ray_pods(job.at("spec", "rayClusterSpec"))
     submitter = job.at("spec", "submitterPodTemplate")
     if submitter.present:
-        yield PodTemplate(submitter.at("spec"), 1, submitter.at("metadata"), role=SUBMITTER)
+        yield replace(_copies(submitter, 1), role=SUBMITTER)
 
 
 def _ray_pods(cluster: Node) -> Iterator[PodTemplate]:
     autoscaler = cluster.at("autoscalerOptions")
     scales = autoscaler.present and cluster.at("enableInTreeAutoscaling").value is True
-    yield replace(_template(cluster.at("headGroupSpec"), "replicas"), beside=(autoscaler,) if scales else ())
+    yield replace(_copies(cluster.at("headGroupSpec", "template"), 1), beside=(autoscaler,) if scales else ())
     for group in cluster.at("workerGroupSpecs").elements():
-        yield replace(_template(group, "replicas"), replicas=_ray_workers(group))
+        yield _copies(group.at("template"), _ray_workers(group))
 
 
 def _slurm(container: str, *, first: tuple[str, ...] = (), sidecars: tuple[str, ...] = ()) -> Callable[[Resource], Iterator[PodTemplate]]:
@@ -194,8 +194,11 @@ def _ray_workers(group: Node) -> int:
 def _template(owner: Node, count_key: str, *, unset: int = 1) -> PodTemplate:
     """The template of `owner`; `unset` is what its controller takes for a count that is left out."""
     replicas = owner.at(count_key).integer()
-    template = owner.at("template")
-    return PodTemplate(template.at("spec"), unset if replicas is None else replicas, template.at("metadata"))
+    return _copies(owner.at("template"), unset if replicas is None else replicas)
+
+
+def _copies(template: Node, replicas: int) -> PodTemplate:
+    return PodTemplate(template.at("spec"), replicas, template.at("metadata"))
 
 
 _TEMPLATES: Mapping[str, Callable[[Resource], Iterator[PodTemplate]]] = {
