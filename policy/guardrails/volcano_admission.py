@@ -45,6 +45,8 @@ def _tasks(job: Resource, report: Report) -> None:
         for check in (_containers, _partitions, _whole_cpus):
             with report.part():
                 check(job, task, report)
+    if not seen:
+        report.refuse(job, job.at("spec", "tasks"), allowed="at least one task")
 
 
 def _pod_name(job: Resource, index: int, name: str, task: Node, report: Report) -> None:

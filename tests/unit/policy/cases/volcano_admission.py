@@ -99,6 +99,8 @@ CASES = (
     invalid("VOL04", job({f"{TASK}/name": "a" * 61}), says="tasks[0].name is aaa", edge=True),
     invalid("VOL04", job({f"{TASK}/template/spec/containers": []}), says="containers is []; allowed: at least one container", edge=True),
     invalid("VOL04", job({f"{TASK}/template": b.DELETE}), says="template.spec.containers is unset"),
+    invalid("VOL04", job({"spec/tasks": b.DELETE}), says="spec.tasks is unset; allowed: at least one task", edge=True),
+    invalid("VOL04", tasks(), says="spec.tasks is []; allowed: at least one task", edge=True),
     invalid("VOL04", tasks(WORKER, WORKER), says="a name of its own: another task has it"),
     invalid("VOL04", tasks({}, {"name": "default0"}), says="spec.tasks[1].name is default0"),
     invalid(
