@@ -216,7 +216,17 @@ LAUNCHERS = (
     valid("MPI03", one_slot("-N", "1", "deepspeed", "--num_gpus=8", "x")),
     valid("MPI03", one_slot("-N", "1", "accelerate", "launch", "--num_machines=4", "--num_processes=32", "x")),
     valid("MPI03", one_slot("-N", "1", "accelerate", "launch", "--num_processes=8", "x"), edge=True),
-    invalid("MPI02", one_slot("-np", "2", "torchrun", "--nproc-per-node=1", "x"), says="is -np 2; allowed: -np 4 (4 workers x 1 slots)"),
+    invalid(
+        "MPI02", one_slot("-np", "2", "-N", "1", "torchrun", "--nproc-per-node=1", "x"), says="is -np 2; allowed: -np 4 (4 workers x 1"
+    ),
+    invalid(
+        "MPI02", mpirun("-N", "1", "torchrun", "x", **{SLOTS: 2, LIMITS_OF_WORKER: {GPU: 2}}), says="is 1 processes per node; allowed: 2"
+    ),
+    valid("MPI03", one_slot("-N", "1", "deepspeed", "x"), edge=True),
+    *(
+        invalid("MPI03", one_slot("-N", "1", "deepspeed", f"--{option}=4", "x"), says="allowed: 8, the GPUs of each worker.")
+        for option in ("num_gpus", "num_accelerators")
+    ),
     invalid(
         "MPI03", one_slot("-N", "1", "torchrun", "--nproc-per-node=7", "x"), says="is 1; allowed: 8, the GPUs of each worker.", edge=True
     ),
@@ -227,6 +237,8 @@ LAUNCHERS = (
     invalid("MPI03", one_slot("-N", "1", "/scripts/train.sh"), says="unless the program starts a process for each itself"),
     invalid("MPI03", one_slot("--map-by", "ppr:1:node", "x"), says="unless the program starts"),
     invalid("MPI03", one_slot("-N", "1", "torchrun", "$ARGS", "x"), says="unless the program starts"),
+    invalid("MPI03", one_slot("-N", "1", "torchrun", "--nproc-per-node=$GPUS", "x"), says="unless the program starts"),
+    invalid("MPI03", one_slot("-N", "1", "accelerate", "launch", "x"), says="unless the program starts"),
     invalid(
         "MPI03", one_slot("-N", "1", "x", **{SLOTS: b.DELETE}), says="is 1 (the default); allowed: 8, the GPUs of each worker.", edge=True
     ),

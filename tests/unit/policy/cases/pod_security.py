@@ -131,6 +131,8 @@ CASES = (
     invalid("POD01", held(tokens.LOGIN_SET, "login"), says="spec.login.securityContext.privileged is true"),
     invalid("POD01", held(tokens.LOGIN_SET, "initconf"), says="spec.initconf.securityContext"),
     invalid("POD01", held(tokens.SLURM_CONTROLLER, "slurmctld"), says="spec.slurmctld.securityContext"),
+    invalid("POD01", held(tokens.SLURM_CONTROLLER, "reconfigure"), says="spec.reconfigure.securityContext"),
+    invalid("POD01", held(tokens.SLURM_CONTROLLER, "logfile"), says="spec.logfile.securityContext"),
     invalid("POD01", SCALED, says="spec.autoscalerOptions.securityContext.privileged is true", edge=True),
     valid("POD01", UNSCALED, edge=True),
     valid("POD01", held(tokens.NODE_SET, "slurmd")),
