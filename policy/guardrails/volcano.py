@@ -157,6 +157,8 @@ def _queues(program: Program, report: Report) -> None:
     for job in program.of(VOLCANO_JOB, MPI_JOB):
         with report.part():
             _job_queue(job, queues, parents, report)
+    # Whatever the root says, Volcano holds no queue against it.
+    queues.pop(_ROOT, None)
     for queue in queues.values():
         with report.part():
             _limits(queue, queues, report)

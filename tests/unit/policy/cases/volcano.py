@@ -340,6 +340,7 @@ CASES = (
     ),
     valid("VOL02", queue("ml"), queue("research", parent="ml", capability={GPU: 0}), edge=True),
     valid("VOL02", queue("research", parent="made-elsewhere", capability={GPU: 1})),
+    valid("VOL02", queue("root", **owed({"cpu": 8}), capability={"cpu": 8}), queue("ml", parent="root", **owed({"cpu": 9})), edge=True),
     invalid("VOL02", queue("ml", parent="ml"), says="spec.parent is ml; allowed: another queue", edge=True),
     # Two queues that are above each other end the search for those above.
     invalid(
