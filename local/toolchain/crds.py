@@ -25,6 +25,7 @@ _SOURCES = {
     "mpi-operator-manifest": ("MPIJob",),
     "volcano-chart": ("Job", "Queue"),
     "kuberay-crds": ("RayCluster", "RayJob", "RayService"),
+    "training-operator-crds": ("PyTorchJob",),
 }
 _KEYWORDS = (
     *("type", "required", "enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "minProperties"),

@@ -10,7 +10,7 @@ from guardrails.placing import wanted_labels
 from guardrails.pool import INSTANCE_TYPE
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import GPU, NEURON, NEURON_CORE, POD_TYPES, PodTemplate, pod_templates
-from guardrails.tokens import CONFIG_MAP, CRON_JOB, JOB, MPI_JOB, VOLCANO_JOB
+from guardrails.tokens import CONFIG_MAP, CRON_JOB, JOB, MPI_JOB, PYTORCH_JOB, VOLCANO_JOB
 
 # A name of the pod's own may have its domain behind it; what is made of the host's name with sed is another one's.
 _OWN_ADDRESS = re.compile(
@@ -212,7 +212,7 @@ def _node_count(resource: Resource, _: PodTemplate, container: Node, call: comma
 
 def _pods(resource: Resource) -> tuple[int, int]:
     """Pods that call a launcher, and all pods of the job; 0 where that can't be told."""
-    if resource.type not in (JOB, CRON_JOB, VOLCANO_JOB):
+    if resource.type not in (JOB, CRON_JOB, PYTORCH_JOB, VOLCANO_JOB):
         return 0, 0
     templates = list(pod_templates(resource))
     calling = sum(template.replicas for template in templates if any(gang.calls(one) for one in template.containers()))
@@ -225,6 +225,9 @@ def _rendezvous(resource: Resource, template: PodTemplate, container: Node, call
     place, (_, most) = command.place(container), gang.nodes(call, container) or (0, 0)
     rank, pods = _rank(call, container), gang.size(resource, template)
     if not _meets(call, container):
+        # The operator tells the ranks of a PyTorchJob where they meet; PTJ02 judges whether it can.
+        if resource.type == PYTORCH_JOB:
+            return
         sources = container.at("envFrom")
         if any(sources.elements()):
             raise Undecided(sources.place)
@@ -242,8 +245,8 @@ def _rendezvous(resource: Resource, template: PodTemplate, container: Node, call
 def _alone(resource: Resource, template: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:
     """Without a number of nodes torchrun takes itself for the only one, whatever address it is given."""
     pods = max(gang.size(resource, template), _pods(resource)[0] if resource.type == VOLCANO_JOB else 0)
-    # mpirun starts one for each node, and another call may be the one that trains on all.
-    if pods < 2 or resource.type == MPI_JOB or any(command.invocations(command.commands(container), command.MPIRUN)):
+    # mpirun starts one for each node, a PyTorchJob's operator tells the number, and another call may be the one that trains on all.
+    if pods < 2 or resource.type in (MPI_JOB, PYTORCH_JOB) or any(command.invocations(command.commands(container), command.MPIRUN)):
         return
     others = any(gang.spreads(each, container) for each in gang.calls(container))
     if call.launcher not in command.TORCHRUN or call.flag("--standalone") or others or _is_told_nodes(call, container):

@@ -13,14 +13,28 @@ from guardrails.pool import CAPACITY_TYPE, allowed_values, capacity_types
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.template import pod_templates
-from guardrails.tokens import CAPACITY_BLOCK, CAPACITY_RESERVATION, JOB, LAUNCH_TEMPLATE, MPI_JOB, NODE_CLASS, NODE_GROUP, NODE_POOL, SUBNET
+from guardrails.tokens import (
+    CAPACITY_BLOCK,
+    CAPACITY_RESERVATION,
+    JOB,
+    LAUNCH_TEMPLATE,
+    MPI_JOB,
+    NODE_CLASS,
+    NODE_GROUP,
+    NODE_POOL,
+    PYTORCH_JOB,
+    SUBNET,
+)
 from guardrails.zones import group_words, group_zones
 
 _BLOCK = "capacity-block"
 _GROUP_BLOCK = "CAPACITY_BLOCK"
 _RESERVED = "reserved"
 _BLOCK_LABEL = "karpenter.k8s.aws/capacity-reservation-type"
-_DEADLINES = {JOB: ("spec", "activeDeadlineSeconds"), MPI_JOB: ("spec", "runPolicy", "activeDeadlineSeconds")}
+_DEADLINES = {
+    JOB: ("spec", "activeDeadlineSeconds"),
+    **dict.fromkeys((MPI_JOB, PYTORCH_JOB), ("spec", "runPolicy", "activeDeadlineSeconds")),
+}
 
 
 def _blocks(program: Program, report: Report) -> None:
@@ -118,7 +132,7 @@ def _deadlines(program: Program, report: Report) -> None:
         with report.part():
             if _BLOCK in (allowed_values(pool, _BLOCK_LABEL) or ()):
                 end = _end_of(program, pool)
-                for job in program.of(JOB, MPI_JOB):
+                for job in program.of(*_DEADLINES):
                     with report.part():
                         _deadline(job, pool, end, lead, report)
 
@@ -215,7 +229,7 @@ RULES = (
         name="job-require-deadline-within-block",
         title="A job on a capacity block ends before the block does",
         check=_deadlines,
-        types=frozenset({NODE_POOL, NODE_CLASS, CAPACITY_RESERVATION, CAPACITY_BLOCK, JOB, MPI_JOB}),
+        types=frozenset({NODE_POOL, NODE_CLASS, CAPACITY_RESERVATION, CAPACITY_BLOCK, *_DEADLINES}),
         mandatory=False,
         why="EC2 ends the instances 30 minutes before the block, and Karpenter drains 10 minutes before that: the job dies mid-step.",
         fix="set activeDeadlineSeconds to less than what is left of the block, minus 40 minutes.",

@@ -9,7 +9,8 @@ from guardrails.names import OBJECT_NAME
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.schema import Schemas
-from guardrails.tokens import NODE_POOL
+from guardrails.template import GPU
+from guardrails.tokens import NODE_POOL, UNJUDGED
 
 _LONGEST_NAME = 253
 _LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
@@ -53,6 +54,11 @@ def _labels(resource: Resource, report: Report) -> None:
                 report.refuse(resource, label, allowed=f"a text of at most {_LONGEST_LABEL} letters, digits, -, _ and .")
 
 
+def _kind(resource: Resource, report: Report) -> None:
+    asked = ", ".join(sorted(key for key, _ in resource.properties.entries()))
+    report.refuse(resource, resource.properties, allowed="devices in a kind whose pods the rules know", found=f"asking {asked}")
+
+
 RULES = (
     Rule(
         id="KUB01",
@@ -62,8 +68,21 @@ RULES = (
         check=_shape,
         why="the API server refuses the object when the rest is made, or drops an unknown field without a word.",
         fix="write the field as the definition has it; a misspelt one is dropped, so what it was to set stays at its default.",
-        source="CustomResourceDefinitions of Karpenter 1.14.0, MPI Operator 0.8.0, Volcano 1.14.1, KubeRay 1.5.1",
+        source="CustomResourceDefinitions of Karpenter 1.14.0, MPI Operator 0.8.0, Volcano 1.14.1, KubeRay 1.5.1, training operator 1.9.3",
         valid=(Example("kubernetes:scheduling.volcano.sh/v1beta1:Queue", {"metadata": {"name": "training"}, "spec": {"weight": 1}}),),
         invalid=(Example(NODE_POOL, {"spec": {"template": {"spec": {"nodeClassRef": {"name": "p5"}, "requirements": []}}}}),),
+    ),
+    Rule(
+        id="KUB03",
+        name="object-require-known-pods",
+        title="What asks for devices is of a kind whose pods the rules know",
+        types=frozenset({UNJUDGED}),
+        check=_kind,
+        mandatory=False,
+        why="no rule judges these pods: what is wrong with their ranks, devices or storage shows on paid nodes.",
+        fix="use an MPIJob, a PyTorchJob or a Volcano job, or check the pods' template as a Pod: trainyard policy check FILE.",
+        source="kinds that pods of training come in: docs/policies.md, POD rules",
+        valid=(Example("kubernetes:example.com/v1:Trainer", {"spec": {"replicas": 4}}),),
+        invalid=(Example("kubernetes:example.com/v1:Trainer", {"spec": {"pod": {"resources": {"limits": {GPU: 8}}}}}),),
     ),
 )

@@ -6,10 +6,10 @@ from guardrails import command, environment
 from guardrails.node import Node
 from guardrails.rule import Resource
 from guardrails.template import PodTemplate
-from guardrails.tokens import CRON_JOB, JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB, NODE_SET, RAY_CLUSTER, RAY_JOB, VOLCANO_JOB
+from guardrails.tokens import CRON_JOB, JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB, NODE_SET, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, VOLCANO_JOB
 
 # The pods of other kinds are copies of a server, or one for each node, unless their launcher says otherwise.
-_TOGETHER = frozenset({JOB, CRON_JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
+_TOGETHER = frozenset({JOB, CRON_JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB, PYTORCH_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
 MEETING_VARIABLES = ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT")
 """The variables that say where ranks meet."""
 _RENDEZVOUS = frozenset({*MEETING_VARIABLES, "WORLD_SIZE", "NNODES", "NODE_RANK", "PET_NODE_RANK"})

@@ -14,7 +14,7 @@ from guardrails.program import Program
 from guardrails.quantity import seconds
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.template import GPU, POD_TYPES, PodTemplate
-from guardrails.tokens import MPI_JOB, NODE_CLASS, NODE_POOL, VOLCANO_JOB
+from guardrails.tokens import MPI_JOB, NODE_CLASS, NODE_POOL, PYTORCH_JOB, VOLCANO_JOB
 
 _NEVER = "Never"
 _SPOT, _RESERVED = "spot", "reserved"
@@ -126,7 +126,7 @@ def _spot(program: Program, report: Report) -> None:
 
 
 def _survives(pool: Resource, resource: Resource, template: PodTemplate, report: Report) -> None:
-    if not template.devices() or (template.replicas < 2 and resource.type not in (MPI_JOB, VOLCANO_JOB)):
+    if not template.devices() or (template.replicas < 2 and resource.type not in (MPI_JOB, PYTORCH_JOB, VOLCANO_JOB)):
         return
     grace = template.spec.at("terminationGracePeriodSeconds").integer()
     if grace is None or not _DEFAULT_POD_GRACE < grace <= _SPOT_NOTICE:

@@ -10,10 +10,10 @@ from guardrails.pod_requests import KINDS, of_the_pod
 from guardrails.quantity import quantity
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import GPU, POD_TYPES, SUBMITTER, PodTemplate, pod_templates
-from guardrails.tokens import CRON_JOB, JOB, JOB_SET, MPI_JOB, NODE_SET, POD, RAY_CLUSTER, RAY_JOB, RAY_SERVICE, VOLCANO_JOB
+from guardrails.tokens import CRON_JOB, JOB, JOB_SET, MPI_JOB, NODE_SET, POD, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, RAY_SERVICE, VOLCANO_JOB
 
-_TRAINERS = frozenset({POD, JOB, CRON_JOB, JOB_SET, MPI_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
-_GANGS = frozenset({MPI_JOB, VOLCANO_JOB})
+_TRAINERS = frozenset({POD, JOB, CRON_JOB, JOB_SET, MPI_JOB, PYTORCH_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
+_GANGS = frozenset({MPI_JOB, PYTORCH_JOB, VOLCANO_JOB})
 """Kinds whose pods all start over when one of them goes, whatever it asks for."""
 _DEFAULT_GRACE_SECONDS = 30
 _LEAST_GRACE_SECONDS = 120

@@ -17,6 +17,7 @@ from guardrails.tokens import (
     MPI_JOB,
     NODE_SET,
     POD,
+    PYTORCH_JOB,
     RAY_CLUSTER,
     RAY_JOB,
     RAY_SERVICE,
@@ -27,7 +28,7 @@ from guardrails.tokens import (
     VOLCANO_JOB,
 )
 
-LAUNCHER, WORKER = "Launcher", "Worker"
+LAUNCHER, MASTER, WORKER = "Launcher", "Master", "Worker"
 GPU = "nvidia.com/gpu"
 EFA = "vpc.amazonaws.com/efa"
 NEURON = "aws.amazon.com/neuron"
@@ -52,7 +53,7 @@ class PodTemplate:
     metadata: Node
     """Of the template, or of the pod itself."""
     role: str = ""
-    """`Launcher` or `Worker` in an MPIJob, the task's name in a Volcano job; `SUBMITTER` in a RayJob."""
+    """`Launcher`, `Master` or `Worker` in an MPIJob or PyTorchJob, the task's name in a Volcano job; `SUBMITTER` in a RayJob."""
     beside: tuple[Node, ...] = ()
     """Containers that the resource holds outside of the pod spec."""
     first: tuple[Node, ...] = ()
@@ -120,6 +121,11 @@ def _cron_job(cron: Resource) -> Iterator[PodTemplate]:
 def _mpi_job(job: Resource) -> Iterator[PodTemplate]:
     for role, replica in job.at("spec", "mpiReplicaSpecs").entries():
         yield replace(_template(replica, "replicas", unset=int(role == LAUNCHER)), role=role)
+
+
+def _pytorch_job(job: Resource) -> Iterator[PodTemplate]:
+    for role, replica in job.at("spec", "pytorchReplicaSpecs").entries():
+        yield replace(_template(replica, "replicas"), role=role)
 
 
 def _volcano_job(job: Resource) -> Iterator[PodTemplate]:
@@ -207,6 +213,7 @@ _TEMPLATES: Mapping[str, Callable[[Resource], Iterator[PodTemplate]]] = {
     CRON_JOB: _cron_job,
     **dict.fromkeys((DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER), _replicated),
     MPI_JOB: _mpi_job,
+    PYTORCH_JOB: _pytorch_job,
     VOLCANO_JOB: _volcano_job,
     JOB_SET: _job_set,
     LEADER_WORKER_SET: _leader_worker_set,

@@ -14,9 +14,22 @@ from guardrails.facts import load
 from guardrails.node import Node, Unknown
 from guardrails.rule import Resource
 from guardrails.secret import is_secret, members
-from guardrails.tokens import APPLICATION, CONFIG_MAP, DEEPSPEED, LIST, RELEASE, UNSEEN
+from guardrails.template import DEVICES, EFA, POD_TYPES
+from guardrails.tokens import (
+    APPLICATION,
+    CONFIG_MAP,
+    DEEPSPEED,
+    LIST,
+    RELEASE,
+    UNJUDGED,
+    UNSEEN,
+    VOLCANO_CRON_JOB,
+    VOLCANO_JOB,
+)
 
 _KUBERNETES = "kubernetes:"
+_DEVICES = frozenset({*DEVICES, EFA})
+_ASKING = frozenset({"limits", "requests"})
 _NO_KIND = LIST.removesuffix("List")
 _CARRIERS = frozenset({RELEASE, APPLICATION})
 _CARRIED_UNDER = {RELEASE: (("values",),), APPLICATION: (("spec", "source", "helm"), ("spec", "sources"))}
@@ -121,8 +134,51 @@ def _carried(resource: Resource) -> Iterator[Resource]:
                 yield from objects(node, resource)
     elif resource.type == CONFIG_MAP:
         yield from _configurations(resource)
+    elif resource.type == VOLCANO_CRON_JOB:
+        yield from _cron_job(resource)
     elif resource.type.endswith("List"):
         yield from _items(resource)
+    elif _is_custom(resource.type) and resource.type not in POD_TYPES:
+        place = _asking(resource.properties)
+        if place is not None:
+            yield _part(resource, UNJUDGED, place)
+
+
+def _cron_job(cron: Resource) -> Iterator[Resource]:
+    """The job that a Volcano CronJob makes at each of its times."""
+    place = cron.properties
+    for key in ("spec", "jobTemplate"):
+        if isinstance(place.raw, Mapping):
+            place = place.at(key)
+    if isinstance(place.raw, Mapping):
+        yield _part(cron, VOLCANO_JOB, place)
+    elif isinstance(place.raw, Unknown):
+        yield _part(cron, UNJUDGED, place)
+
+
+def _is_custom(kind: str) -> bool:
+    """Whether the kind is of a group that no Kubernetes of its own serves."""
+    group = kind.removeprefix(_KUBERNETES).partition("/")[0]
+    return "." in group and not group.endswith(".k8s.io")
+
+
+def _asking(node: Node, *, within: str = "", depth: int = 0) -> Node | None:
+    """The first place that asks for devices: `limits` or `requests` of a container's or node's resources."""
+    if depth > _DEEPEST:
+        return None
+    if isinstance(node.raw, list):
+        members = [("", member) for member in node.elements()]
+    elif isinstance(node.raw, Mapping):
+        members = [(name, member) for name, member in node.entries() if isinstance(name, str)]
+    else:
+        return None
+    for name, member in members:
+        if name in _ASKING and within.startswith("resources") and isinstance(member.raw, Mapping) and not _DEVICES.isdisjoint(member.raw):
+            return member
+        found = _asking(member, within=name or within, depth=depth + 1)
+        if found is not None:
+            return found
+    return None
 
 
 def _reach(node: Node, keys: tuple[str, ...]) -> Node | None:

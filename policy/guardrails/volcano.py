@@ -11,7 +11,7 @@ from guardrails.program import Program
 from guardrails.quantity import quantity
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.template import GPU, pod_templates
-from guardrails.tokens import MPI_JOB, QUEUE, VOLCANO_JOB
+from guardrails.tokens import MPI_JOB, PYTORCH_JOB, QUEUE, VOLCANO_JOB
 
 _GANG_SCHEDULER = "volcano"
 _ROOT = "root"
@@ -154,7 +154,7 @@ def _names_gang_scheduler(job: Resource) -> bool:
 def _queues(program: Program, report: Report) -> None:
     queues = {_name(queue): queue for queue in program.of(QUEUE)}
     parents = {_parent(queue, report) for queue in queues.values()}
-    for job in program.of(VOLCANO_JOB, MPI_JOB):
+    for job in program.of(VOLCANO_JOB, MPI_JOB, PYTORCH_JOB):
         with report.part():
             _job_queue(job, queues, parents, report)
     # Whatever the root says, Volcano holds no queue against it.
@@ -373,7 +373,7 @@ RULES = (
         id="VOL02",
         name="job-require-open-leaf-queue",
         title="A job goes to an open leaf queue whose limits fit in those above it",
-        types=frozenset({VOLCANO_JOB, MPI_JOB, QUEUE}),
+        types=frozenset({VOLCANO_JOB, MPI_JOB, PYTORCH_JOB, QUEUE}),
         check=_queues,
         why="Volcano's admission refuses the job or the queue; a job without a queue shares `default` with everybody.",
         fix="name a leaf queue; keep guarantee within deserved, that within capability, and each within that of the queue above.",

@@ -11,9 +11,9 @@ from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Resource
 from guardrails.template import GPU, PodTemplate, pod_templates
-from guardrails.tokens import CONFIG_MAP, JOB, MPI_JOB, VOLCANO_JOB
+from guardrails.tokens import CONFIG_MAP, JOB, MPI_JOB, PYTORCH_JOB, VOLCANO_JOB
 
-JOBS = frozenset({MPI_JOB, VOLCANO_JOB, JOB})
+JOBS = frozenset({MPI_JOB, PYTORCH_JOB, VOLCANO_JOB, JOB})
 """Kinds whose pods are the ranks of one run."""
 MODEL_AXES = ("tensor", "pipeline", "context", "sequence")
 """Axes along which ranks hold one copy of the model between them."""

@@ -148,5 +148,24 @@ def volcano_job(changes: Mapping[str, Any] | None = None) -> Thing:
     return Thing(type=tokens.VOLCANO_JOB, name="finetune", properties=changed(_VOLCANO_JOB, changes or {}))
 
 
+_TORCHRUN = {
+    **_container(**{"nvidia.com/gpu": 8, "vpc.amazonaws.com/efa": 32}),
+    "name": "pytorch",
+    "command": ["torchrun", "--nproc-per-node=8", "train.py"],
+}
+_TORCH_POD = {"template": {"spec": {"nodeSelector": {"node.kubernetes.io/instance-type": "p5.48xlarge"}, "containers": [_TORCHRUN]}}}
+_PYTORCH_JOB = {
+    "metadata": {"name": "align"},
+    "spec": {"pytorchReplicaSpecs": {"Master": {"replicas": 1, **copy.deepcopy(_TORCH_POD)}, "Worker": {"replicas": 3, **_TORCH_POD}}},
+}
+TORCH_ROLES = "spec/pytorchReplicaSpecs"
+TORCH_CONTAINER = f"{TORCH_ROLES}/Worker/template/spec/containers/0"
+TORCH_MASTER_CONTAINER = f"{TORCH_ROLES}/Master/template/spec/containers/0"
+
+
+def pytorch_job(changes: Mapping[str, Any] | None = None) -> Thing:
+    return Thing(type=tokens.PYTORCH_JOB, name="align", properties=changed(_PYTORCH_JOB, changes or {}))
+
+
 def efa_group(**properties: Any) -> Thing:
     return Thing(type=tokens.SECURITY_GROUP, name="fabric-efa", properties={"description": "EFA traffic", **properties})

@@ -1,6 +1,7 @@
 """Custom resources against their definitions."""
 
 from guardrails import tokens
+from guardrails.template import GPU, NEURON, NEURON_CORE
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import UNKNOWN, Thing
 from tests.unit.policy.case import invalid, valid
@@ -11,6 +12,22 @@ QUEUE = "kubernetes:scheduling.volcano.sh/v1beta1:Queue"
 
 def queue(**spec: object) -> Thing:
     return Thing(type=QUEUE, name="queue", properties={"metadata": {"name": "queue"}, "spec": spec})
+
+
+def trainer(spec: object, kind: str = "sagemaker.amazonaws.com/v1:HyperPodPyTorchJob") -> Thing:
+    """An object of a kind that no rule knows."""
+    return Thing(type=f"kubernetes:{kind}", name="tuning", properties={"metadata": {"name": "tuning"}, "spec": spec})
+
+
+def asking(**limits: object) -> dict[str, object]:
+    return {"replicaSpecs": [{"name": "pods", "template": {"spec": {"containers": [{"name": "main", "resources": {"limits": limits}}]}}}]}
+
+
+def deepest(levels: int) -> Thing:
+    spec: dict[str, object] = {"resources": {"limits": {GPU: 1}}}
+    for _ in range(levels):
+        spec = {"below": spec}
+    return trainer(spec)
 
 
 CASES = (
@@ -43,4 +60,36 @@ CASES = (
     invalid("KUB01", queue(weight=2**31), says="a whole number that int32 holds", edge=True),
     invalid("KUB01", b.node_pool({"spec/template/spec/taints": [{"key": UNKNOWN}]}), says="taints[0].effect is unset"),
     invalid("KUB01", Thing(type=tokens.NODE_CLASS, properties={"spec": {"amiSelectorTerms": []}}), says="amiSelectorTerms is []"),
+    valid("KUB03", trainer(asking(cpu="4", memory="8Gi"))),
+    valid("KUB03", trainer({"replicas": UNKNOWN})),
+    valid(
+        "KUB03",
+        trainer({"flavors": [{"resources": [{"name": GPU, "nominalQuota": 8}]}]}, "kueue.x-k8s.io/v1beta1:ClusterQueue"),
+    ),
+    valid("KUB03", queue(capability={GPU: 8})),
+    valid("KUB03", b.node_pool({"spec/limits": {GPU: 8}})),
+    valid("KUB03", b.mpi_job()),
+    valid("KUB03", b.pytorch_job()),
+    valid("KUB03", trainer({"limits": {GPU: 8}, "quota": {"requests": {GPU: 8}}})),
+    valid("KUB03", trainer(asking(**{GPU: 8}), "apps/v1:Deployment")),
+    valid("KUB03", Thing(type=tokens.VOLCANO_CRON_JOB, properties={"spec": {"jobTemplate": {"spec": b.volcano_job().properties["spec"]}}})),
+    valid("KUB03", deepest(39), edge=True),
+    invalid("KUB03", deepest(38), says="resources.limits is asking nvidia.com/gpu", edge=True),
+    invalid(
+        "KUB03",
+        trainer(asking(**{GPU: 8, "vpc.amazonaws.com/efa": 4})),
+        says="limits is asking nvidia.com/gpu, vpc.amazonaws.com/efa",
+    ),
+    invalid(
+        "KUB03",
+        trainer({"trainer": {"resourcesPerNode": {"requests": {GPU: 8}}}}, "trainer.kubeflow.org/v1alpha1:TrainJob"),
+        says="spec.trainer.resourcesPerNode.requests is asking nvidia.com/gpu",
+    ),
+    invalid(
+        "KUB03",
+        trainer({"jobTemplate": asking(**{NEURON: UNKNOWN})}, "ray.io/v1:RayCronJob"),
+        says="aws.amazon.com/neuron",
+    ),
+    invalid("KUB03", trainer(asking(**{"vpc.amazonaws.com/efa": 1})), says="asking vpc.amazonaws.com/efa", edge=True),
+    invalid("KUB03", trainer([{"resources": {"requests": {NEURON_CORE: 2}}}]), says="spec[0].resources.requests is asking"),
 )
