@@ -108,7 +108,7 @@ def _shared(schemas: Mapping[str, Any]) -> dict[str, Any]:
 
 def _long_parts(value: Any) -> Iterator[str]:
     members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    if isinstance(value, dict) and "type" in value and len(text := _text(value)) > _SHARED_LENGTH:
+    if isinstance(value, dict) and isinstance(value.get("type"), str) and len(text := _text(value)) > _SHARED_LENGTH:
         yield text
     for member in members:
         yield from _long_parts(member)

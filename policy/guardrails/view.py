@@ -30,6 +30,8 @@ from guardrails.tokens import (
 _KUBERNETES = "kubernetes:"
 _DEVICES = frozenset({*DEVICES, EFA})
 _ASKING = frozenset({"limits", "requests"})
+# Keys under which operators have pods, or what these ask for.
+_HOLDER = re.compile(r"spec|template|resource|limits|requests|container|replica|pod|worker|job|trainer", re.IGNORECASE)
 _NO_KIND = LIST.removesuffix("List")
 _CARRIERS = frozenset({RELEASE, APPLICATION})
 _CARRIED_UNDER = {RELEASE: (("values",),), APPLICATION: (("spec", "source", "helm"), ("spec", "sources"))}
@@ -150,35 +152,38 @@ def _cron_job(cron: Resource) -> Iterator[Resource]:
     for key in ("spec", "jobTemplate"):
         if isinstance(place.raw, Mapping):
             place = place.at(key)
-    if isinstance(place.raw, Mapping):
+    if isinstance(place.raw, Mapping | Unknown):
         yield _part(cron, VOLCANO_JOB, place)
-    elif isinstance(place.raw, Unknown):
-        yield _part(cron, UNJUDGED, place)
 
 
 def _is_custom(kind: str) -> bool:
-    """Whether the kind is of a group that no Kubernetes of its own serves."""
+    """Whether the kind is of a group that no Kubernetes of its own serves, and no chart, whose objects come by themselves."""
     group = kind.removeprefix(_KUBERNETES).partition("/")[0]
-    return "." in group and not group.endswith(".k8s.io")
+    return "." in group and not group.endswith((".k8s.io", "helm.sh"))
 
 
 def _asking(node: Node, *, within: str = "", depth: int = 0) -> Node | None:
-    """The first place that asks for devices: `limits` or `requests` of a container's or node's resources."""
+    """The first place that asks for devices, or that is unknown and may: `limits` or `requests` of a container's or node's resources."""
+    if isinstance(node.raw, Unknown):
+        return node if _HOLDER.search(within) else None
     if depth > _DEEPEST:
         return None
-    if isinstance(node.raw, list):
-        members = [("", member) for member in node.elements()]
-    elif isinstance(node.raw, Mapping):
-        members = [(name, member) for name, member in node.entries() if isinstance(name, str)]
-    else:
-        return None
-    for name, member in members:
+    hidden: Node | None = None
+    for name, member in _members(node):
         if name in _ASKING and within.startswith("resources") and isinstance(member.raw, Mapping) and not _DEVICES.isdisjoint(member.raw):
             return member
         found = _asking(member, within=name or within, depth=depth + 1)
-        if found is not None:
+        if found is not None and not isinstance(found.raw, Unknown):
             return found
-    return None
+        hidden = hidden or found
+    return hidden
+
+
+def _members(node: Node) -> list[tuple[str, Node]]:
+    """The members of a mapping by name, those of a list without one."""
+    if isinstance(node.raw, list):
+        return [("", member) for member in node.elements()]
+    return [(name, member) for name, member in node.entries() if isinstance(name, str)] if isinstance(node.raw, Mapping) else []
 
 
 def _reach(node: Node, keys: tuple[str, ...]) -> Node | None:

@@ -26,7 +26,7 @@ def asking(**limits: object) -> dict[str, object]:
 def deepest(levels: int) -> Thing:
     spec: dict[str, object] = {"resources": {"limits": {GPU: 1}}}
     for _ in range(levels):
-        spec = {"below": spec}
+        spec = {"template": spec}
     return trainer(spec)
 
 
@@ -61,11 +61,12 @@ CASES = (
     invalid("KUB01", b.node_pool({"spec/template/spec/taints": [{"key": UNKNOWN}]}), says="taints[0].effect is unset"),
     invalid("KUB01", Thing(type=tokens.NODE_CLASS, properties={"spec": {"amiSelectorTerms": []}}), says="amiSelectorTerms is []"),
     valid("KUB03", trainer(asking(cpu="4", memory="8Gi"))),
-    valid("KUB03", trainer({"replicas": UNKNOWN})),
+    valid("KUB03", trainer({"image": UNKNOWN, "tags": [UNKNOWN]})),
     valid(
         "KUB03",
         trainer({"flavors": [{"resources": [{"name": GPU, "nominalQuota": 8}]}]}, "kueue.x-k8s.io/v1beta1:ClusterQueue"),
     ),
+    valid("KUB03", trainer({"resources": {"limits": {GPU: 8}}}, "helm.sh/v4:Chart")),
     valid("KUB03", queue(capability={GPU: 8})),
     valid("KUB03", b.node_pool({"spec/limits": {GPU: 8}})),
     valid("KUB03", b.mpi_job()),
