@@ -1,7 +1,8 @@
 """Pod templates, wherever a resource holds them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from guardrails.node import Node
 from guardrails.quantity import whole
@@ -174,16 +175,11 @@ def _ray_pods(cluster: Node) -> Iterator[PodTemplate]:
         yield _copies(group.at("template"), _ray_workers(group))
 
 
-def _slurm(container: str, *, first: tuple[str, ...] = (), sidecars: tuple[str, ...] = ()) -> Callable[[Resource], Iterator[PodTemplate]]:
+def _slurm(owner: Resource, *, container: str, first: Sequence[str] = (), sidecars: Sequence[str] = ()) -> Iterator[PodTemplate]:
     """Slinky's operator has its own containers beside the template, and adds those of the template's lists."""
-
-    def templates(owner: Resource) -> Iterator[PodTemplate]:
-        def given(*names: str) -> tuple[Node, ...]:
-            return tuple(owner.at("spec", name) for name in names if owner.at("spec", name).present)
-
-        yield replace(_template(owner.at("spec"), "replicas"), beside=given(container), first=given(*first), sidecars=given(*sidecars))
-
-    return templates
+    spec = owner.at("spec")
+    beside, initial, kept = (tuple(spec.at(name) for name in names if spec.at(name).present) for names in ((container,), first, sidecars))
+    yield replace(_template(spec, "replicas"), beside=beside, first=initial, sidecars=kept)
 
 
 def only_launches(resource: Resource, template: PodTemplate) -> bool:
@@ -220,8 +216,8 @@ _TEMPLATES: Mapping[str, Callable[[Resource], Iterator[PodTemplate]]] = {
     RAY_CLUSTER: _ray_cluster,
     RAY_JOB: _ray_job,
     RAY_SERVICE: _ray_service,
-    NODE_SET: _slurm("slurmd", sidecars=("logfile",)),
-    LOGIN_SET: _slurm("login", first=("initconf",)),
-    SLURM_CONTROLLER: _slurm("slurmctld", sidecars=("reconfigure", "logfile")),
+    NODE_SET: partial(_slurm, container="slurmd", sidecars=("logfile",)),
+    LOGIN_SET: partial(_slurm, container="login", first=("initconf",)),
+    SLURM_CONTROLLER: partial(_slurm, container="slurmctld", sidecars=("reconfigure", "logfile")),
 }
 POD_TYPES = frozenset(_TEMPLATES)
