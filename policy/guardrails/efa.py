@@ -170,7 +170,7 @@ def _subnets_of(program: Program, resource: Resource, members: list[Node]) -> li
     # The others have no address at all.
     silent = [each for each in members if _kind(each) != "efa-only" and flag(each.at("associatePublicIpAddress")) is not False]
     subnets: list[Resource] = []
-    for member in silent:
+    for member in (each for each in silent if each.at("subnetId").present):
         if not resource.sources.get("networkInterfaces"):
             demand(member.at("subnetId"))
         subnets += targets(program, resource, "networkInterfaces", SUBNET, place=member.at("subnetId"))

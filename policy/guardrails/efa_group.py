@@ -16,11 +16,12 @@ from guardrails.pool import accelerated_types
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.template import EFA, POD_TYPES
-from guardrails.tokens import LAUNCH_TEMPLATE, LUSTRE, NODE_CLASS, NODE_POOL, SECURITY_GROUP
+from guardrails.tokens import LAUNCH_TEMPLATE, LUSTRE, NODE_CLASS, NODE_POOL, SECURITY_GROUP, SUBNET
 
 Tell = Callable[..., None]
 _EFA_WORD = re.compile(r"(?<![a-z0-9])efa(?![a-z0-9])", re.IGNORECASE)
 _WAYS = ("ingress", "egress")
+_INTERFACES = "networkInterfaces"
 
 
 def _self_rules(program: Program, report: Report) -> None:
@@ -34,7 +35,8 @@ def _self_rules(program: Program, report: Report) -> None:
             uses = flag(resource.at("efaEnabled")) is True if resource.type == LUSTRE else has_efa(resource)
             for key, place in _group_lists(resource) if uses else ():
                 with report.part():
-                    _any_listed(program, resource, key, place, report.refuse, judged)
+                    if place.present:
+                        _any_listed(program, resource, key, place, report.refuse, judged)
     for node_class in program.of(NODE_CLASS):
         with report.part():
             tell = _teller(program, node_class, report)
@@ -70,14 +72,35 @@ def _any_group(program: Program, node_class: Resource, tell: Tell, judged: set[s
 
 def _any_listed(program: Program, resource: Resource, key: str, place: Node, tell: Tell, judged: set[str]) -> None:
     groups = targets(program, resource, key, SECURITY_GROUP, place=place)
-    if not _lists_others(place, groups):
+    members = list(place.elements()) if place.known else []
+    by_id = [group for group in groups if any(member.known and member.value == group.at("id").raw for member in members)]
+    by_source = [group for group in groups if all(group is not each for each in by_id)]
+    strangers = [member for member in members if not member.known or all(member.value != group.at("id").raw for group in by_id)]
+    if place.known and not strangers:
+        _require_one(program, by_id, tell, judged)
+    elif len(strangers) <= len(by_source):
+        _demand_members(program, resource, key, place, by_id, by_source)
         _require_one(program, groups, tell, judged)
-    elif any(member.known for member in place.elements()):
+    elif any(member.known for member in members):
         # An id that is none of the known ones may be that of a group whose id is unknown.
         for group in program.of(SECURITY_GROUP):
             demand(group.at("id"))
     if not resource.sources.get(key):
         demand(place)
+
+
+def _demand_members(program: Program, resource: Resource, key: str, place: Node, by_id: list[Resource], by_source: list[Resource]) -> None:
+    """Raise `Undecided` where it matters which of the property's sources a list that is not all known has members of."""
+    shared = key == _INTERFACES
+    # A subnet is a source of interfaces, and gives no group.
+    others = set(resource.sources.get(key, ())) - {each.urn for each in program.of(SECURITY_GROUP, SUBNET)}
+    if not (shared and len(by_source) > 1) and (not others or (place.known and not shared)):
+        return
+    is_open = [_opens_both_ways(program, group) is True for group in (*by_id, *by_source)]
+    if any(is_open[: len(by_id)] if shared else is_open) or all(is_open):
+        return
+    for unseen in (place, *(group.at("id") for group in by_source)):
+        demand(unseen)
 
 
 def _require_one(program: Program, groups: list[Resource], tell: Tell, judged: set[str]) -> None:
@@ -96,15 +119,6 @@ def _opens_both_ways(program: Program, group: Resource) -> bool | Undecided:
         return error
 
 
-def _lists_others(place: Node, groups: list[Resource]) -> bool:
-    """Whether the list has more members than `groups` account for."""
-    members = list(place.elements()) if place.known else []
-    ids = {group.at("id").text() for group in groups if group.at("id").known}
-    strangers = [member for member in members if not member.known or member.text() not in ids]
-    by_source = [group for group in groups if not any(member.known and member.value == group.at("id").raw for member in members)]
-    return len(strangers) > len(by_source)
-
-
 def _is_named_for_efa(group: Resource) -> bool:
     description, tag = group.at("description"), group.at("tags", "Name")
     texts = [group.name, *(place.text() for place in (description, tag) if place.known)]
@@ -120,7 +134,7 @@ def _group_lists(resource: Resource) -> Iterator[tuple[str, Node]]:
     members = list(interfaces(resource).elements())
     # The others carry no EFA traffic; their groups stand in where those for EFA name none.
     for interface in [each for each in members if is_efa(each) and each.at("securityGroups").present] or members:
-        yield "networkInterfaces", interface.at("securityGroups")
+        yield _INTERFACES, interface.at("securityGroups")
 
 
 _ITSELF = {"protocol": "-1", "fromPort": 0, "toPort": 0, "self": True}
@@ -137,7 +151,7 @@ RULES = (
         name="security-group-require-efa-self-rules",
         title="An EFA security group is open to itself in both directions",
         check=_self_rules,
-        types=frozenset({*GROUP_TYPES, LAUNCH_TEMPLATE, NODE_CLASS, NODE_POOL, LUSTRE, *POD_TYPES}),
+        types=frozenset({*GROUP_TYPES, LAUNCH_TEMPLATE, NODE_CLASS, NODE_POOL, LUSTRE, SUBNET, *POD_TYPES}),
         why="EFA drops the traffic: initialisation fails, or NCCL falls back to TCP without a word; 0.0.0.0/0 is no self rule.",
         fix="add an ingress and an egress rule of protocol -1 whose peer is the group itself.",
         source="EC2 guide: EFA, prepare a security group; awslabs/awsome-distributed-ai#546",

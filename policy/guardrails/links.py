@@ -8,7 +8,9 @@ from guardrails.rule import Resource
 
 
 def targets(program: Program, resource: Resource, key: str, *types: str, place: Node | None = None) -> list[Resource]:
-    """The resources of `types` that the property `key` names, or, with `place`, those that this part of it names by a literal id.
+    """The resources of `types` that the property `key` names, or, with `place`, those that this part of it does.
+
+    The sources are those of the whole property, so a part of which all is known names by its ids alone those whose ids are known.
 
     Raises:
         Undecided: a literal id is none of the known ones, and the id of one of them is unknown.
@@ -16,7 +18,12 @@ def targets(program: Program, resource: Resource, key: str, *types: str, place: 
     literal = set(_literals(place if place is not None else resource.at(key)))
     origins = resource.sources.get(key, ())
     candidates = list(program.of(*types))
-    found = [target for target in candidates if (target.urn and target.urn in origins) or _identity(target) in literal]
+    settled = place is not None and place.present and _is_known(place)
+    found = []
+    for target in candidates:
+        identity = _identity(target)
+        comes_from = bool(target.urn) and target.urn in origins and not (settled and identity is not None)
+        found += [target] if comes_from or identity in literal else []
     if literal and not found:
         for candidate in candidates:
             demand(candidate.at("id"))
@@ -71,6 +78,10 @@ def decided(checks: Sequence[bool | Undecided]) -> bool:
 def _identity(resource: Resource) -> str | None:
     raw = resource.at("id").raw
     return raw if isinstance(raw, str) else None
+
+
+def _is_known(node: Node) -> bool:
+    return node.known and all(member.known for member in node.elements())
 
 
 def _literals(node: Node) -> Iterator[str]:

@@ -179,7 +179,7 @@ def _template_reservation(program: Program, template: Resource, report: Report) 
         return
     if template.at("instanceMarketOptions", "marketType").text() == _BLOCK:
         report.refuse(template, place, allowed="unset: a capacity block has a place of its own", found="a placement group")
-    elif template.at("capacityReservationSpecification", "capacityReservationTarget").present:
+    else:
         _same_group(program, template, "capacityReservationSpecification", place, report)
 
 

@@ -99,16 +99,26 @@ def _offers(pool: Resource, key: str, values: list[str] | None) -> bool:
 
 def always_beside(agent: PodTemplate, guest: PodTemplate, instance_type: str, pool: Resource | None) -> bool:
     """Whether a DaemonSet's pod is sure to run on every node of the type (of the pool, where it is known) that takes `guest`."""
-    blanket = any(_tolerates_all(toleration) for toleration in agent.spec.at("tolerations").elements())
-    if pool is not None:
-        stays = all(tolerates(agent, taint) for taint in taints(pool))
-    else:
-        own = [toleration.raw for toleration in agent.spec.at("tolerations").elements()]
-        stays = all(toleration.raw in own for toleration in guest.spec.at("tolerations").elements())
-    if not (stays or blanket) or not all(_is_plain(term) for term in _terms(agent)):
+    if not _stays_beside(agent, guest, pool) or not all(_is_plain(term) for term in _terms(agent)):
         return False
     sure = {**wanted_labels(guest), INSTANCE_TYPE: [instance_type], _SYSTEM: ["linux"]}
     return any(all(_certain(key, values, sure, pool) for key, values in wanted.items()) for wanted in alternatives(agent))
+
+
+def _stays_beside(agent: PodTemplate, guest: PodTemplate, pool: Resource | None) -> bool:
+    """Whether no taint that the guest tolerates keeps the agent away."""
+    tolerations = list(agent.spec.at("tolerations").elements())
+    if any(_tolerates_all(toleration) for toleration in tolerations):
+        return True
+    if pool is not None:
+        return all(tolerates(agent, taint) for taint in taints(pool))
+    own = [_said(toleration) for toleration in tolerations]
+    return all(_said(toleration) in own for toleration in guest.spec.at("tolerations").elements())
+
+
+def _said(toleration: Node) -> tuple[str, ...]:
+    key, value, effect = (toleration.at(part).text() for part in ("key", "value", "effect"))
+    return key, value, effect, toleration.at("operator").text() or "Equal"
 
 
 def _certain(key: str, values: list[str] | None, sure: Mapping[str, list[str]], pool: Resource | None) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from google.protobuf import json_format
 from pulumi.runtime.proto import analyzer_pb2
 
-from guardrails import RULES, Rule, StackRule
+from guardrails import RULES, Rule, StackRule, tokens
 from guardrails.judge import by_id
 from guardrails.service import Service
 from tests.unit.policy import builders as b
@@ -76,6 +76,37 @@ def test_an_unknown_in_one_part_does_not_hide_a_violation_in_another() -> None:
     said = analyze(pool)
     assert "budgets[1].nodes is 150%" in violations(said, "KRP03")[0]
     assert "p5.spec.disruption.budgets[0].nodes" in not_evaluated(said, "KRP03")[0]
+
+
+@pytest.mark.parametrize("sources", [["nodes", "all"], ["nodes", "cluster"]])
+@pytest.mark.parametrize("groups", [UNKNOWN, [UNKNOWN]])
+def test_which_group_an_interface_carries_is_not_decided_where_another_has_groups_too(sources: list[str], groups: object) -> None:
+    closed = Thing(type=tokens.SECURITY_GROUP, name="nodes", properties={"ingress": [SELF], "egress": [OUT]})
+    is_open = Thing(type=tokens.SECURITY_GROUP, name="all", properties={"ingress": [SELF], "egress": [SELF]})
+    cluster = Thing(type=tokens.CLUSTER, name="cluster", properties={"version": "1.36"})
+    interfaces = [{"securityGroups": groups}, {"interfaceType": "efa-only", "networkCardIndex": 1, "securityGroups": groups}]
+    template = Thing(
+        type=tokens.LAUNCH_TEMPLATE,
+        name="template",
+        properties={"networkInterfaces": interfaces},
+        sources={"networkInterfaces": sources},
+    )
+    said = analyze(closed, is_open, cluster, template, rules=[RULE_BY_ID["EFA04"]])
+    assert violations(said, "EFA04") == []
+    assert "needs template.networkInterfaces[1].securityGroups" in not_evaluated(said, "EFA04")[0]
+
+
+def test_a_list_of_groups_is_not_decided_where_others_than_groups_give_it_members() -> None:
+    closed = Thing(type=tokens.SECURITY_GROUP, name="nodes", properties={"ingress": [SELF], "egress": [OUT]})
+    template = Thing(
+        type=tokens.LAUNCH_TEMPLATE,
+        name="template",
+        properties={"networkInterfaces": [{"interfaceType": "efa"}], "vpcSecurityGroupIds": UNKNOWN},
+        sources={"vpcSecurityGroupIds": ["nodes", "cluster"]},
+    )
+    said = analyze(closed, template, rules=[RULE_BY_ID["EFA04"]])
+    assert violations(said, "EFA04") == []
+    assert "needs template.vpcSecurityGroupIds" in not_evaluated(said, "EFA04")[0]
 
 
 def test_a_type_that_no_rule_knows_is_passed_over() -> None:

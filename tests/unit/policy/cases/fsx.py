@@ -599,9 +599,24 @@ NETWORK = (
     invalid("FSX11", BARE, *EVERY, separate("ingress", 988, 988, "nodes"), guarded(), says="ingress of 1018-1023 to the nodes"),
     valid("FSX11", BARE, *OLDER, guarded()),
     valid("FSX11", BARE, *EVERY, older("ingress", ("lustre",), fromPort=988, toPort=988, sourceSecurityGroupId=UNKNOWN), guarded()),
-    invalid(
-        "FSX11", BARE, *EVERY, older("ingress", (), fromPort=988, toPort=988, cidrBlocks=["10.0.0.0/16"]), guarded(), says="to the nodes"
+    *(
+        invalid(
+            "FSX11",
+            BARE,
+            *EVERY,
+            older("ingress", sources, fromPort=988, toPort=988, **peer),
+            guarded(),
+            says="lustre, without ingress of 1018-1023 to the nodes",
+        )
+        for sources, peer in (
+            ((), {"cidrBlocks": ["10.0.0.0/16"]}),
+            ((), {"ipv6CidrBlocks": ["2001:db8::/56"]}),
+            ((), {"prefixListIds": ["pl-0123456789abcdef0"]}),
+            ((), {"sourceSecurityGroupId": "sg-nodes"}),
+            (("nodes",), {"sourceSecurityGroupId": UNKNOWN}),
+        )
     ),
+    valid("FSX11", BARE, *EVERY, older("ingress", ("nodes",), sourceSecurityGroupId=UNKNOWN), guarded(), edge=True),
     valid("FSX11", group(OPEN, OPEN), guarded()),
     valid("FSX11", BARE, *EVERY, guarded()),
     valid("FSX11", group([{**ANY, "self": True}], [{**ANY, "cidrBlocks": ["0.0.0.0/0"]}]), guarded()),

@@ -1,6 +1,7 @@
 """EFA, environment, placement and reserved capacity."""
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -112,10 +113,11 @@ OPEN = {"ingress": [ALL_SELF], "egress": [ALL_SELF]}
 ML = {"tags": {"team": "ml", "kind": "nodes"}}
 
 
-def older(way: str, **peer: Any) -> Thing:
+def older(way: str, peers: Sequence[str] = (), **peer: Any) -> Thing:
     """A rule of the older kind, on the group fabric-efa."""
     properties = {"type": way, "protocol": "-1", "fromPort": 0, "toPort": 0, "securityGroupId": UNKNOWN, **peer}
-    return Thing(type=tokens.SECURITY_GROUP_RULE, name=way, properties=properties, sources={"securityGroupId": ["fabric-efa"]})
+    sources = {"securityGroupId": ["fabric-efa"], "sourceSecurityGroupId": list(peers)}
+    return Thing(type=tokens.SECURITY_GROUP_RULE, name=way, properties=properties, sources=sources)
 
 
 NODES_1, ALL_2 = group("nodes", **CLOSED, id="sg-1"), group("all", **OPEN, id="sg-2")
@@ -151,6 +153,13 @@ def pod(
     return Thing(type=tokens.POD, name="trainer", properties=b.changed({"metadata": {"name": "trainer"}, "spec": body}, spec or {}))
 
 
+def compared_with(label: str, operator: str) -> Thing:
+    """A pod with an EFA interface that wants nodes by a label that is a number."""
+    terms = [{"matchExpressions": [{"key": label, "operator": operator, "values": ["24000"]}]}]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    return pod(spec={"spec/nodeSelector": b.DELETE, "spec/affinity": affinity}, efa=1)
+
+
 CLUSTER = Thing(type=tokens.CLUSTER, name="cluster", properties={"version": "1.36"})
 
 INTERFACES = (
@@ -180,6 +189,7 @@ INTERFACES = (
     valid("EFA02", node_class(nics(2))),
     valid("EFA02", template([PRIMARY, {"networkCardIndex": 0, "deviceIndex": 1}])),
     valid("EFA02", template([{"interfaceType": "efa"}]), edge=True),
+    invalid("EFA02", template([PRIMARY, nic(0), nic(1), nic(0, 2)]), says="networkInterfaces[3] is a second EFA on card 0"),
     invalid("EFA02", template([nic(0, 0)]), says="it carries the node's address"),
     invalid("EFA02", template([PRIMARY, nic(0), nic(0)]), says="one interface for each card and device"),
     invalid("EFA02", template([PRIMARY, nic(1, 1), nic(1, 2)]), says="a second EFA on card 1"),
@@ -258,6 +268,96 @@ FABRIC = (
         "EFA04", group("nodes", **CLOSED, id="sg-1"), template([{**PRIMARY, "securityGroups": ["sg-1"]}, nic(0)]), says="nodes: egress is"
     ),
     valid("EFA04", group("nodes", **CLOSED, id="sg-1"), template(nics(1), vpcSecurityGroupIds=["sg-2"]), edge=True),
+    # The groups of each interface are its own, though the values of all of them come from the same resources.
+    invalid(
+        "EFA04",
+        NODES_1,
+        ALL_2,
+        template(
+            [{**PRIMARY, "securityGroups": ["sg-2"]}, nic(0, securityGroups=["sg-1"])], sources={"networkInterfaces": ["nodes", "all"]}
+        ),
+        says="nodes: egress is without one",
+    ),
+    valid(
+        "EFA04",
+        NODES_1,
+        CLUSTER,
+        template(
+            [{**PRIMARY, "securityGroups": ["sg-1"]}, nic(0, securityGroups=["sg-9"])], sources={"networkInterfaces": ["nodes", "cluster"]}
+        ),
+        edge=True,
+    ),
+    valid("EFA04", NODES_1, template([{**PRIMARY, "subnetId": "subnet-1"}, nic(0)], sources=NODES)),
+    # A list that is not known yet, of one group, and of groups of which one has no id yet.
+    invalid(
+        "EFA04",
+        group("nodes", **CLOSED),
+        template(nics(1), sources={"vpcSecurityGroupIds": ["nodes"]}, vpcSecurityGroupIds=UNKNOWN),
+        says="nodes: egress is without one",
+    ),
+    invalid(
+        "EFA04",
+        group("nodes", **CLOSED),
+        subnet(),
+        template([PRIMARY, nic(0, securityGroups=UNKNOWN)], sources={"networkInterfaces": ["nodes", "private"]}),
+        says="nodes: egress is without one",
+    ),
+    valid(
+        "EFA04",
+        NODES_1,
+        group("all", **OPEN, id=UNKNOWN),
+        template(nics(1), sources={"vpcSecurityGroupIds": ["all"]}, vpcSecurityGroupIds=["sg-1", UNKNOWN]),
+    ),
+    valid(
+        "EFA04",
+        group("nodes", **CLOSED),
+        group("all", **OPEN),
+        CLUSTER,
+        template(nics(1), sources={"vpcSecurityGroupIds": ["nodes", "all", "cluster"]}, vpcSecurityGroupIds=UNKNOWN),
+    ),
+    valid(
+        "EFA04",
+        group("more", **OPEN),
+        group("all", **OPEN),
+        CLUSTER,
+        template(
+            [{**PRIMARY, "securityGroups": [UNKNOWN]}, nic(0, securityGroups=[UNKNOWN])],
+            sources={"networkInterfaces": ["all", "more", "cluster"]},
+        ),
+    ),
+    valid(
+        "EFA04",
+        ALL_2,
+        group("nodes", **CLOSED, id=UNKNOWN),
+        template([PRIMARY, nic(0, securityGroups=["sg-2", UNKNOWN])], sources={"networkInterfaces": ["nodes", "all"]}),
+    ),
+    invalid(
+        "EFA04",
+        group("nodes", **CLOSED),
+        subnet(),
+        template([PRIMARY, nic(0, securityGroups=[UNKNOWN])], sources={"networkInterfaces": ["nodes", "private"]}),
+        says="nodes: egress is without one",
+    ),
+    invalid("EFA04", NODES_1, fast_files("sg-1", "sg-1"), says="nodes: egress is without one"),
+    # Told once, however many carry it; and a group for EFA among others is the one that has to be open.
+    invalid(
+        "EFA04",
+        NODES_1,
+        fast_files("sg-1"),
+        template(nics(1), vpcSecurityGroupIds=["sg-1"]),
+        says="nodes: egress is without one",
+    ),
+    invalid("EFA04", b.efa_group(**CLOSED, id="sg-1"), fast_files("sg-1"), says="fabric-efa: egress is without one"),
+    *(
+        invalid(
+            "EFA04",
+            NODES_1,
+            group("more", **CLOSED, id="sg-4", **called),
+            template(nics(1), vpcSecurityGroupIds=["sg-1", "sg-4"]),
+            says="more: egress is without one",
+        )
+        for called in ({"description": "EFA traffic"}, {"tags": {"Name": "p5-efa"}})
+    ),
     valid("EFA04", group("nodes", **CLOSED, id="sg-1"), template([PRIMARY], vpcSecurityGroupIds=["sg-1"])),
     invalid("EFA04", group("nodes", **CLOSED, name="ml"), carrying({"name": "ml"}), says="nodes: egress is without one"),
     invalid("EFA04", group("nodes", **CLOSED), carrying({"id": UNKNOWN}, sources=["cluster", "nodes"]), CLUSTER, says="nodes: egress is"),
@@ -274,7 +374,9 @@ FABRIC = (
     invalid("EFA04", b.efa_group(egress=[ALL_SELF]), says="ingress is without one"),
     invalid("EFA04", b.efa_group(), BOTH[0], says="egress is without one"),
     invalid("EFA04", b.efa_group(ingress=[{**ALL_SELF, "protocol": "tcp"}], egress=[ALL_SELF]), says="ingress is without one", edge=True),
-    invalid("EFA04", group("nodes"), template([nic(0, 0, "efa")], sources=NODES), says="nodes: ingress is without one"),
+    invalid(
+        "EFA04", group("nodes"), template([nic(0, 0, "efa", securityGroups=[UNKNOWN])], sources=NODES), says="nodes: ingress is without"
+    ),
     invalid(
         "EFA04",
         group("nodes", ingress=[ALL_SELF], egress=[ALL_OUT]),
@@ -292,7 +394,35 @@ FABRIC = (
         ),
         says="storage: egress is without one",
     ),
+    # Types of two EFA cards are bought for them; those of one are not, until a pod asks for it.
+    invalid(
+        "EFA04",
+        group("nodes", **CLOSED, **ML),
+        carrying(ML, interfaces=0),
+        b.node_pool({TYPES: ["g6e.24xlarge"]}),
+        says="nodes: egress is without one",
+        edge=True,
+    ),
+    *(
+        invalid(
+            "EFA04",
+            group("nodes", **CLOSED, **ML),
+            carrying(ML, interfaces=0),
+            b.node_pool({TYPES: ["g5.8xlarge"]}),
+            compared_with("karpenter.k8s.aws/instance-gpu-memory", operator),
+            says="nodes: egress is without one",
+        )
+        for operator in ("Gt", "Lt")
+    ),
     valid("EFA04", b.efa_group(), *OLDER),
+    valid("EFA04", b.efa_group(), *(older(way, ["fabric-efa"], sourceSecurityGroupId=UNKNOWN) for way in ("ingress", "egress"))),
+    invalid(
+        "EFA04",
+        b.efa_group(egress=[ALL_SELF]),
+        older("ingress", ["nodes"], sourceSecurityGroupId=UNKNOWN),
+        group("nodes"),
+        says="ingress is without one",
+    ),
     invalid("EFA04", b.efa_group(egress=[ALL_SELF]), older("ingress", self=False, cidrBlocks=["10.0.0.0/16"]), says="ingress is without"),
     valid("EFA05", b.node_pool(), b.node_class()),
     valid("EFA05", b.cpu_pool()),
@@ -601,6 +731,7 @@ PLACEMENT = (
         template([], None, TO_KEPT, placement={"groupName": "ranks"}, capacityReservationSpecification=TARGET),
     ),
     valid("PG03", NAMED, class_in(**TERM)),
+    valid("PG03", reservation(), node_class([], {"spec": ["kept"]}, **TERM)),
     valid("PG03", reservation(), class_in({"spec": ["ranks"]}), placement(), edge=True),
     invalid("PG03", in_group(instanceMarketOptions={"marketType": "capacity-block"}), placement(), says="a place of its own"),
     invalid(
@@ -1006,6 +1137,9 @@ PLACES = (
     invalid("PG02", NAMED, scaling_group({}, placementGroup="ranks", availabilityZones=[A, B]), says="availabilityZones is zones"),
     valid("PG02", NAMED, scaling_group({}, placementGroup="others", availabilityZones=[A, B])),
     invalid(
+        "PG02", placement(id="ranks"), scaling_group({}, placementGroup="ranks", availabilityZones=[A, B]), says="availabilityZones is"
+    ),
+    invalid(
         "PG02",
         NAMED,
         scaling_group({}, placementGroup="ranks", availabilityZones=[A], **mixed("t3.large", launchTemplateId="lt-1")),
@@ -1089,6 +1223,28 @@ PLACES = (
     valid("EFA03", node_class(nics(1), **BY_ID, associatePublicIPAddress=False), PUBLIC, edge=True),
     invalid("EFA03", template([{**PRIMARY, "subnetId": "subnet-1"}, nic(0)]), PUBLIC, says="in subnet"),
     valid("EFA03", template([PRIMARY, nic(0, subnetId="subnet-1")]), PUBLIC, edge=True),
+    valid("EFA03", template([PRIMARY, nic(0, subnetId=UNKNOWN)], sources={"networkInterfaces": ["private"]}), PUBLIC, edge=True),
+    invalid(
+        "EFA03",
+        template([{**PRIMARY, "subnetId": UNKNOWN}, nic(0)], sources={"networkInterfaces": ["private"]}),
+        PUBLIC,
+        says="in subnet private, which gives public addresses",
+    ),
+    invalid(
+        "EFA03",
+        template([{**PRIMARY, "subnetId": "subnet-1"}, nic(1, 1, "efa", subnetId="subnet-2")]),
+        PUBLIC,
+        subnet("more", id="subnet-2"),
+        says="in subnet private",
+    ),
+    # Each interface stands in its own subnet, though the values of all of them come from the same resources.
+    valid(
+        "EFA03",
+        template([{**PRIMARY, "subnetId": "subnet-2"}, nic(0, subnetId="subnet-1")], sources={"networkInterfaces": ["private", "more"]}),
+        PUBLIC,
+        subnet("more", id="subnet-2"),
+        edge=True,
+    ),
     valid(
         "EFA03",
         template([{**PRIMARY, "subnetId": "subnet-1", "associatePublicIpAddress": "false"}, nic(0)]),

@@ -61,6 +61,13 @@ def guest() -> Thing:
     return asking(requests={"cpu": "95"}, nodeSelector={"team.example/pool": "gpu"}, tolerations=tolerations)
 
 
+def wanted(*expressions: tuple[str, str, list[str]], **term: Any) -> dict[str, Any]:
+    """The affinity of a pod that wants nodes by one term."""
+    said = [{"key": key, "operator": operator, "values": values} for key, operator, values in expressions]
+    terms = [{"matchExpressions": said, **term}]
+    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}}
+
+
 def either(*teams: str, **requests: str) -> Thing:
     """A pod that goes to one pool or another."""
     terms = [{"matchExpressions": [{"key": "team.example/pool", "operator": "In", "values": [team]}]} for team in teams]
@@ -81,6 +88,13 @@ def slurm(**container: Any) -> Thing:
     return Thing(type=tokens.NODE_SET, name="gpu", properties={"metadata": {"name": "gpu"}, "spec": spec})
 
 
+def tolerant() -> Thing:
+    """A pod that nearly fills a p4d.24xlarge of no pool of the program, with a toleration."""
+    return asking(requests={"cpu": "95"}, nodeSelector={TYPE: "p4d.24xlarge"}, tolerations=[OF_GPU])
+
+
+OF_GPU = {"key": GPU, "operator": "Exists"}
+LINUX_KEY = "kubernetes.io/os"
 SIDECAR = {"restartPolicy": "Always"}
 TOLERATED = {"tolerations": [{"operator": "Exists"}]}
 LINUX = {"nodeSelector": {"kubernetes.io/os": "linux"}}
@@ -228,6 +242,44 @@ CASES = (
     ),
     valid("POD06", pool("p4d.24xlarge"), guest(), daemon("1", nodeSelector={"monitored": "yes"}, **TOLERATED)),
     valid("POD06", on("p4d.24xlarge", cpu="95"), daemon("1", nodeSelector={TYPE: "m7i.2xlarge"})),
+    # An agent takes room where nothing keeps it from the node: no taint that it does not tolerate, nothing that it wants besides.
+    *(
+        invalid("POD06", pool("p4d.24xlarge"), guest(), daemon("1", **spec), says="at most 94.69 cpu, what p4d.24xlarge leaves to pods")
+        for spec in (
+            {"tolerations": [OF_GPU]},
+            {"tolerations": [{"key": GPU, "effect": "NoSchedule", "operator": "Exists"}]},
+            {**TOLERATED, "nodeSelector": {ZONE: "us-east-1a"}},
+            {**TOLERATED, **wanted((ZONE, "In", ["us-east-1a", "us-east-1b"]))},
+            {**TOLERATED, **wanted((ZONE, "Exists", []))},
+            {**TOLERATED, **wanted((TYPE, "Exists", []), (LINUX_KEY, "In", ["linux"]))},
+        )
+    ),
+    *(
+        valid("POD06", pool("p4d.24xlarge"), guest(), daemon("1", **spec), edge=True)
+        for spec in (
+            {"tolerations": [{"key": GPU, "operator": "Exists", "effect": "NoExecute"}]},
+            {**TOLERATED, "nodeSelector": {ZONE: "us-east-1b"}},
+            {**TOLERATED, **wanted((ZONE, "In", ["us-east-1b"]))},
+            {**TOLERATED, **wanted((ZONE, "NotIn", ["us-east-1a"]))},
+            {**TOLERATED, **wanted((TYPE, "In", ["p4d.24xlarge"]), ("monitored", "DoesNotExist", []))},
+            {**TOLERATED, **wanted(("monitored", "Exists", []))},
+            {**TOLERATED, **wanted(matchFields=[{"key": "metadata.name", "operator": "In", "values": ["node-1"]}])},
+        )
+    ),
+    # On nodes that the program does not make, it is sure to tolerate what the pod does by saying the same, or by tolerating all.
+    *(
+        invalid("POD06", tolerant(), daemon("1", tolerations=said), says="at most 94.69 cpu, what p4d.24xlarge leaves to pods")
+        for said in ([OF_GPU], [{"key": "team", "operator": "Exists"}, OF_GPU], [{"operator": "Exists"}])
+    ),
+    *(
+        valid("POD06", tolerant(), daemon("1", **spec), edge=True)
+        for spec in (
+            {},
+            {"tolerations": [{"key": "team", "operator": "Exists"}]},
+            {"tolerations": [{"operator": "Exists", "effect": "NoExecute"}]},
+            {**TOLERATED, "nodeSelector": {ZONE: "us-east-1a"}},
+        )
+    ),
     invalid("POD06", pool("p4d.24xlarge"), either("gpu", "gpu", cpu="180"), says="what p4d.24xlarge leaves"),
     valid("POD06", pool("p4d.24xlarge"), either("gpu", "other", cpu="90")),
     valid("POD06", pool("p4d.24xlarge"), asking({EFA: 4}, nodeSelector={"team.example/pool": "gpu"}), edge=True),

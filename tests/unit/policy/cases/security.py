@@ -460,6 +460,8 @@ DETAILS = (
     valid("SEC05", inlet(tokens.SECURITY_GROUP_RULE, type="egress", cidrBlocks=["0.0.0.0/0"])),
     valid("SEC05", inlet(tokens.SECURITY_GROUP_RULE, prefixListIds=["pl-0123"])),
     valid("SEC05", default_group()),
+    invalid("SEC05", inlet(tokens.SECURITY_GROUP_RULE, ipv6CidrBlocks=["::/0"]), says="ipv6CidrBlocks[0] is ::/0 to 22 (SSH)"),
+    invalid("SEC05", inlet(tokens.INGRESS_RULE, cidrIpv4="0.0.0.0/0"), inlet(tokens.SECURITY_GROUP_RULE), says="ssh: cidrIpv4 is"),
     valid("SEC05", group(ports(22, 22, "0.0.0.0/1")), edge=True),
     invalid("SEC05", inlet(tokens.INGRESS_RULE, cidrIpv4="0.0.0.0/0"), says="ssh: cidrIpv4 is 0.0.0.0/0 to 22 (SSH)"),
     invalid("SEC05", inlet(tokens.INGRESS_RULE, cidrIpv6="::0/0"), group(), says="cidrIpv6 is ::0/0 to 22 (SSH)"),
