@@ -15,6 +15,7 @@ from tests.unit.policy.analyzer import UNKNOWN, Thing, analyze, not_evaluated, r
 from tests.unit.policy.case import Case
 from tests.unit.policy.cases import CASES
 from tests.unit.policy.cases.batch_job import ENV_FROM, SET, shell
+from tests.unit.policy.cases.network import CLOSED, CLUSTER, ML, OPEN, carrying, group
 from tests.unit.policy.mutation import REMOVE, with_each
 from tests.unit.policy.test_cases import name
 
@@ -81,9 +82,6 @@ def test_an_unknown_in_one_part_does_not_hide_a_violation_in_another() -> None:
 @pytest.mark.parametrize("sources", [["nodes", "all"], ["nodes", "cluster"]])
 @pytest.mark.parametrize("groups", [UNKNOWN, [UNKNOWN]])
 def test_which_group_an_interface_carries_is_not_decided_where_another_has_groups_too(sources: list[str], groups: object) -> None:
-    closed = Thing(type=tokens.SECURITY_GROUP, name="nodes", properties={"ingress": [SELF], "egress": [OUT]})
-    is_open = Thing(type=tokens.SECURITY_GROUP, name="all", properties={"ingress": [SELF], "egress": [SELF]})
-    cluster = Thing(type=tokens.CLUSTER, name="cluster", properties={"version": "1.36"})
     interfaces = [{"securityGroups": groups}, {"interfaceType": "efa-only", "networkCardIndex": 1, "securityGroups": groups}]
     template = Thing(
         type=tokens.LAUNCH_TEMPLATE,
@@ -91,22 +89,52 @@ def test_which_group_an_interface_carries_is_not_decided_where_another_has_group
         properties={"networkInterfaces": interfaces},
         sources={"networkInterfaces": sources},
     )
-    said = analyze(closed, is_open, cluster, template, rules=[RULE_BY_ID["EFA04"]])
+    said = analyze(group("nodes", **CLOSED), group("all", **OPEN), CLUSTER, template, rules=[RULE_BY_ID["EFA04"]])
     assert violations(said, "EFA04") == []
     assert "needs template.networkInterfaces[1].securityGroups" in not_evaluated(said, "EFA04")[0]
 
 
 def test_a_list_of_groups_is_not_decided_where_others_than_groups_give_it_members() -> None:
-    closed = Thing(type=tokens.SECURITY_GROUP, name="nodes", properties={"ingress": [SELF], "egress": [OUT]})
     template = Thing(
         type=tokens.LAUNCH_TEMPLATE,
         name="template",
         properties={"networkInterfaces": [{"interfaceType": "efa"}], "vpcSecurityGroupIds": UNKNOWN},
         sources={"vpcSecurityGroupIds": ["nodes", "cluster"]},
     )
-    said = analyze(closed, template, rules=[RULE_BY_ID["EFA04"]])
+    said = analyze(group("nodes", **CLOSED), template, rules=[RULE_BY_ID["EFA04"]])
     assert violations(said, "EFA04") == []
     assert "needs template.vpcSecurityGroupIds" in not_evaluated(said, "EFA04")[0]
+
+
+@pytest.mark.parametrize(
+    ("term", "place"),
+    [
+        ({"id": UNKNOWN}, "id"),
+        ({"name": UNKNOWN}, "name"),
+        ({"tags": UNKNOWN}, "tags"),
+        ({"tags": {"team": "ml", "pool": UNKNOWN}}, "tags.pool"),
+    ],
+)
+def test_what_a_term_that_is_not_known_selects_is_not_decided(term: dict[str, object], place: str) -> None:
+    said = analyze(group("nodes", **CLOSED, **ML, id="sg-1", name="nodes"), carrying(ML, term), rules=[RULE_BY_ID["EFA04"]])
+    assert violations(said, "EFA04") == []
+    assert f"needs p5-class.spec.securityGroupSelectorTerms[1].{place}," in not_evaluated(said, "EFA04")[0]
+
+
+@pytest.mark.parametrize(
+    ("kept", "place"),
+    [
+        ({"tags": {"team": UNKNOWN, "kind": "nodes"}}, "more.tags.team"),
+        ({"tags": {"team": UNKNOWN, "kind": "files"}}, None),
+        ({"tags": UNKNOWN}, "more.tags"),
+        ({"tags": {"team": "ml"}, "tagsAll": UNKNOWN}, "more.tagsAll"),
+        ({"id": UNKNOWN}, None),
+    ],
+)
+def test_tags_that_are_not_known_yet_may_be_what_a_term_selects(kept: dict[str, object], place: str | None) -> None:
+    said = analyze(group("all", **OPEN, **ML), group("more", **CLOSED, **kept), carrying(ML), rules=[RULE_BY_ID["EFA04"]])
+    assert violations(said, "EFA04") == []
+    assert [f"needs {place}," in each for each in not_evaluated(said, "EFA04")] == ([True] if place else [])
 
 
 def test_a_type_that_no_rule_knows_is_passed_over() -> None:

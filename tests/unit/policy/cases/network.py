@@ -259,6 +259,8 @@ FABRIC = (
     ),
     invalid("EFA04", NODES_1, group("ssh", id="sg-3"), fast_files("sg-1", "sg-3"), says="nodes: egress is without one"),
     valid("EFA04", group("nodes", **CLOSED, id="sg-1"), group("all", **OPEN, **ML), carrying({"id": "sg-1"}, ML)),
+    # An id is that of one group, so the others need not be known.
+    valid("EFA04", ALL_2, group("nodes", **CLOSED, id=UNKNOWN), carrying({"id": "sg-2"})),
     valid("EFA04", group("nodes", **CLOSED, **ML), carrying(ML, interfaces=0), b.node_pool({TYPES: ["g5.8xlarge"]})),
     invalid("EFA04", group("nodes", **CLOSED, **ML), carrying(ML), says="nodes: egress is without one"),
     invalid("EFA04", group("nodes", **CLOSED, tagsAll=ML["tags"]), carrying({"tags": {"team": "*"}}), says="nodes: egress is without one"),
