@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from guardrails import command
-from guardrails.csi import lustre_of, volume_of
+from guardrails.csi import claim_of, lustre_of, volume_of
 from guardrails.fsx_link import CHECKPOINT
 from guardrails.links import decided
 from guardrails.lustre import SCRATCH, Shape, file_system, storage_class
@@ -17,7 +17,7 @@ from guardrails.template import GPU, LAUNCHER, POD_TYPES, WORKER, PodTemplate, o
 from guardrails.tokens import CONFIG_MAP, LUSTRE, MPI_JOB, PERSISTENT_VOLUME, STORAGE_CLASS, VOLCANO_JOB, VOLUME_CLAIM
 from guardrails.upload import uploads
 from guardrails.volcano_admission import mpi_tasks
-from guardrails.world import JOBS, mounted_config_maps, namespace
+from guardrails.world import JOBS, mounted_config_maps
 
 _DIRECTORY = ("--save", "--save-dir")
 # Beside one of those they may be for logs, or for a checkpoint that is read.
@@ -220,11 +220,10 @@ def _inside(path: str, folder: str) -> bool:
 
 def _scratch(job: Resource, name: str, program: Program) -> str:
     """Lustre of a SCRATCH type keeps one copy of the data: a failed disk takes it along."""
-    for claim in program.of(VOLUME_CLAIM):
-        if name and claim.at("metadata", "name").text() == name and namespace(claim) == namespace(job):
-            kind = next((shape.deployment for shape in _shapes(program, claim) if shape.deployment in SCRATCH), "")
-            return f"on {kind} Lustre" if kind else ""
-    return ""
+    claim = claim_of(program, job, name)
+    shapes = _shapes(program, claim) if claim is not None else ()
+    kind = next((shape.deployment for shape in shapes if shape.deployment in SCRATCH), "")
+    return f"on {kind} Lustre" if kind else ""
 
 
 def _shapes(program: Program, claim: Resource) -> Iterator[Shape]:

@@ -5,7 +5,7 @@ import re
 
 from guardrails.facts import load
 from guardrails.fsx import SHAPE_CHECKS
-from guardrails.links import demand, named, targets
+from guardrails.links import demand, indexed, named, targets
 from guardrails.lustre import LUSTRE_DRIVER, Shape, capacity_grid, file_system, flag, grid_words, on_grid, storage_class
 from guardrails.node import Node
 from guardrails.program import Program
@@ -13,6 +13,7 @@ from guardrails.quantity import gibibytes
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.template import POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import ACCESS_POINT, LUSTRE, PERSISTENT_VOLUME, STORAGE_CLASS, VOLUME_CLAIM
+from guardrails.world import namespace
 
 EFS_DRIVER = "efs.csi.aws.com"
 _EBS_DRIVERS = frozenset({"ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com", "kubernetes.io/aws-ebs"})
@@ -143,7 +144,7 @@ def _claim_rounding(program: Program, report: Report) -> None:
             name = claim.at("spec", "storageClassName").text()
             found = named(program, name, STORAGE_CLASS) if name else None
             shape = storage_class(found) if found else None
-            if shape is not None:
+            if shape is not None and not claim.at("spec", "volumeName").text():
                 _rounded(claim, shape, report)
 
 
@@ -280,12 +281,22 @@ def _static_claim(program: Program, claim: Resource, report: Report) -> None:
         report.refuse(claim, modes, allowed=_MANY)
 
 
+def claim_of(program: Program, user: Resource, name: str) -> Resource | None:
+    """The claim that pods of `user` mount by its name. Raises `Undecided` where one with an unknown name might be it."""
+    known, unknown = indexed(program, VOLUME_CLAIM, "metadata", "name")
+    found = next((each for each in known.get(name, ()) if name and namespace(each) == namespace(user)), None)
+    if name and found is None and unknown is not None:
+        demand(unknown)
+    return found
+
+
 def volume_of(program: Program, claim: Resource) -> Resource | None:
     """The volume that a claim names."""
+    found = program.source(claim, "spec", PERSISTENT_VOLUME)
+    if found is not None:
+        return found
     name = claim.at("spec", "volumeName")
     for volume in program.of(PERSISTENT_VOLUME):
-        if volume.urn and volume.urn in claim.sources.get("spec", ()):
-            return volume
         own = volume.at("metadata", "name")
         if name.present and own.present and name.text() == own.text():
             return volume
@@ -301,10 +312,9 @@ def lustre_of(program: Program, volume: Resource) -> list[Resource]:
     if volume.at("spec", "csi", "driver").text() != LUSTRE_DRIVER:
         return []
     handle = volume.at("spec", "csi", "volumeHandle")
-    found = targets(program, volume, "spec", LUSTRE, place=handle)
-    if not found and not volume.sources.get("spec"):
+    if not volume.sources.get("spec"):
         demand(handle)
-    return found
+    return targets(program, volume, "spec", LUSTRE, place=handle)
 
 
 def _late_binding(resource: Resource, report: Report) -> None:
@@ -329,7 +339,7 @@ def _access_point_users(program: Program, report: Report) -> None:
             for template in pod_templates(resource):
                 for volume in template.spec.at("volumes").elements():
                     name = volume.at("persistentVolumeClaim", "claimName").text()
-                    claim = named(program, name, VOLUME_CLAIM) if name else None
+                    claim = claim_of(program, resource, name)
                     if claim is not None:
                         _user_of(program, resource, template, volume, claim, report)
 
@@ -366,12 +376,15 @@ def _chown(container: Node, volume: str) -> Node | None:
 def _point_of(program: Program, volume: Resource) -> Resource | None:
     if volume.at("spec", "csi", "driver").text() != EFS_DRIVER:
         return None
-    handle = volume.at("spec", "csi", "volumeHandle")
-    # File system and access point in one text: fs-...::fsap-...
-    point = Node(handle.text().rpartition("::")[2]) if handle.known else handle
-    points = targets(program, volume, "spec", ACCESS_POINT, place=point)
-    if not points and not volume.sources.get("spec"):
+    point = handle = volume.at("spec", "csi", "volumeHandle")
+    if not volume.sources.get("spec"):
         demand(handle)
+    if handle.known:
+        # File system, folder and access point in one text, of which the last two may be missing: fs-...:/folder:fsap-...
+        point = Node(handle.text().partition(":")[2].partition(":")[2])
+        if not point.raw:
+            return None
+    points = targets(program, volume, "spec", ACCESS_POINT, place=point)
     return points[0] if points else None
 
 

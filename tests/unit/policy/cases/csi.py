@@ -95,7 +95,12 @@ FROM_CLASS = volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1"},
 BARE_EFS = Thing(type=tokens.STORAGE_CLASS, name="bare", properties={"metadata": {"name": "shared"}, "provisioner": "efs.csi.aws.com"})
 BY_HANDLE = volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1::fsap-1"}})
 MADE_POINT = Thing(type=POINT.type, name="team", properties={**POINT.properties, "id": "fsap-1"})
+NEW_POINT = Thing(type=POINT.type, name="team", properties={**POINT.properties, "id": UNKNOWN})
 OTHER_POINT = Thing(type=POINT.type, name="guests", properties={"posixUser": {"uid": 2000, "gid": 2000}, "id": "fsap-2"})
+BY_FOLDER = volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1:/team:fsap-1"}})
+FROM_HOME = volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": UNKNOWN}}, {"spec": ["home"]})
+BARE = {"spec/mountOptions": b.DELETE}
+DYNAMIC = {"spec/storageClassName": "dynamic"}
 CHOWN = {"name": "own", "command": ["sh", "-c", "chown -R 1000 /data"], "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
 
 
@@ -165,6 +170,9 @@ CASES = (
     valid("CSI03", claim("100Gi")),
     invalid("CSI03", lustre(deploymentType="SCRATCH_1"), claim("4800Gi"), says="the driver makes 7200 GiB of it"),
     invalid("CSI03", lustre(), claim("4800Gi"), says="7200 GiB"),
+    # Nothing is made for a claim on a volume that exists already.
+    valid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("1Gi", {"spec/volumeName": "data"})),
+    invalid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("1Gi", {"spec/volumeName": ""}), says="makes 1200 GiB", edge=True),
     invalid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("1201Gi"), says="makes 2400 GiB", edge=True),
     invalid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("1Ti"), says="makes 1200 GiB"),
     invalid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("1000Ei"), says="makes 1073741824800 GiB", edge=True),
@@ -179,6 +187,11 @@ CASES = (
     invalid("CSI04", OTHER_VOLUME, volume(), claim("1Gi", {"spec/volumeName": "data"}), says="data-claim: spec.storageClassName is shared"),
     invalid(
         "CSI04", volume(), claim("1Gi", {"spec/volumeName": UNKNOWN}, {"spec": ["data-volume"]}), says="data-claim: spec.storageClassName"
+    ),
+    invalid(
+        "CSI04",
+        *(OTHER_VOLUME, volume(), claim("1Gi", {"spec/volumeName": UNKNOWN}, {"spec": ["data-volume"]})),
+        says="data-claim: spec.storageClassName",
     ),
     valid("CSI04", named(EBS, mountOptions=["noatime"]), volume({"spec/mountOptions": b.DELETE})),
     valid("CSI04", lustre(deploymentType="SCRATCH_2"), volume({"spec/mountOptions": b.DELETE})),
@@ -209,6 +222,16 @@ CASES = (
         edge=True,
     ),
     invalid("CSI04", FLOCK, volume({"spec/mountOptions": b.DELETE, "spec/storageClassName": "dynamic"}), says="those of class dynamic"),
+    # Whether the class makes a volume: for a claim that names it and no volume.
+    invalid("CSI04", FLOCK, volume(BARE), claim("1Gi", {"spec/storageClassName": "gp3"}), says="those of class dynamic", edge=True),
+    invalid("CSI04", FLOCK, volume(BARE), claim("1Gi", {**DYNAMIC, "spec/volumeName": "elsewhere"}), says="those of class dynamic"),
+    invalid(
+        "CSI04",
+        *(FLOCK, volume(BARE), claim("1Gi", {**DYNAMIC, "spec/volumeName": "data"})),
+        replace(claim("1200Gi", DYNAMIC), name="other-claim"),
+        says="data-claim: spec.storageClassName is dynamic",
+        edge=True,
+    ),
     invalid(
         "CSI04",
         *(lustre(deploymentType="SCRATCH_2"), FLOCK, volume({"spec/mountOptions": b.DELETE})),
@@ -296,5 +319,22 @@ CASES = (
     valid("CSI06", named(EBS, metadata={"name": UNKNOWN}), claim("1Gi", STATIC), EFS_VOLUME, POINT, pod(user=1000)),
     valid("CSI06", claim("1Gi", STATIC), volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1"}}), pod(user=0)),
     valid("CSI06", claim("1Gi", STATIC), BY_HANDLE, OTHER_POINT, pod(user=0)),
+    valid("CSI06", claim("1Gi", STATIC), volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1"}}), NEW_POINT, pod(user=0)),
+    valid("CSI06", claim("1Gi", STATIC), volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1::"}}), NEW_POINT, pod(user=0)),
+    valid("CSI06", claim("1Gi", STATIC), FROM_HOME, POINT, pod(user=0)),
+    # Claims of one name in two namespaces, and one whose name is not known yet.
+    invalid("CSI06", claim("1Gi", {"metadata/name": UNKNOWN}), efs(), claim("10Gi"), pod(CHOWN), says="no chown"),
+    valid("CSI06", efs(), claim("10Gi", {"metadata/namespace": "research"}), pod(CHOWN), edge=True),
+    valid("CSI06", efs(), claim("10Gi", {"metadata/namespace": "default"}), pod()),
+    invalid(
+        "CSI06",
+        *(lustre(deploymentType="SCRATCH_2"), replace(efs(), properties={**efs().properties, "metadata": {"name": "home"}})),
+        claim("1200Gi", {"metadata/namespace": "research"}),
+        replace(claim("10Gi", {"spec/storageClassName": "home"}), name="home-claim"),
+        pod(CHOWN),
+        says="no chown",
+        edge=True,
+    ),
+    invalid("CSI06", claim("1Gi", STATIC), BY_FOLDER, OTHER_POINT, MADE_POINT, pod(user=0), says="runAsUser is 0; allowed: 1000"),
     invalid("CSI06", claim("1Gi", STATIC), BY_HANDLE, OTHER_POINT, MADE_POINT, pod(user=0), says="runAsUser is 0; allowed: 1000"),
 )
