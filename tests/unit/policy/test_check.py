@@ -170,6 +170,8 @@ def test_a_file_without_a_fault_ends_with_status_0(tmp_path: Path, capsys: pytes
     (tmp_path / "good.yaml").write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n")
     assert main([str(tmp_path / "good.yaml")]) == 0
     assert capsys.readouterr().out == "0 violations, 0 advice, 0 notes\n"
+    assert main([str(tmp_path / "good.yaml"), "--output", str(tmp_path / "outcome")]) == 0
+    assert (tmp_path / "outcome").read_text() == "0 violations, 0 advice, 0 notes\n"
 
 
 @pytest.mark.parametrize(
@@ -287,6 +289,21 @@ def test_json_names_the_pack_and_reads_line_by_line(pools: str, capsys: pytest.C
     text = capsys.readouterr().out
     assert {key: value for key, value in json.loads(text).items() if key != "results"} == {"pack": PACK_NAME, "version": VERSION}
     assert text.startswith('{\n  "')
+    main([pools, "--format", "sarif"])
+    assert capsys.readouterr().out.startswith('{\n  "')
+
+
+def test_a_call_that_cannot_be_read_is_bad_input_and_help_says_how(pools: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([pools, "--format", "xml"])
+    assert ended.value.code == 2
+    assert "invalid choice: 'xml'" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith("usage: python -m guardrails [-h] [--format {table,markdown,sarif,json}]")
+    assert "FILE YAML or JSON; - is standard input" in said
 
 
 def test_a_deepspeed_configuration_is_known_by_its_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -302,6 +319,7 @@ def test_a_deepspeed_configuration_is_known_by_its_keys(tmp_path: Path, capsys: 
         ("ds.hjson", "train_micro_batch_size_per_gpu: 1\ngradient_cliping: 1"),
         ("ds.txt", '{"train_micro_batch_size_per_gpu": 1, "gradient_cliping": 1}'),
         ("-", '\ufeff{"train_micro_batch_size_per_gpu": 1, "gradient_cliping": 1 // x\n}'),
+        ("-", '\ufeff// ours\n{"train_micro_batch_size_per_gpu": 1, "gradient_cliping": 1}'),
         ("ds_config.json", '{"fp16": {"enabled": true}, "gradient_cliping": 1}'),
     ],
 )
