@@ -38,7 +38,7 @@ def statements(place: Node) -> Iterator[Node]:
     document = place
     if not isinstance(place.value, Mapping):
         try:
-            document = Node(read_json(place.text() or "null"), place.path, place.owner)
+            document = Node(read_json(place.text()), place.path, place.owner)
         except DocumentError:
             return
     found = document.at("Statement")
@@ -125,7 +125,7 @@ def _everything(statement: Node) -> Iterator[str]:
     if statement.at("NotResource").present:
         yield "all but named resources"
     for resource in texts(statement.at("Resource")):
-        parts = resource.split(":", 5)
+        parts = resource.split(":")
         # Partition and service tell no resource from another, for actions are of one service; the last part takes what is left out.
         if "*" in parts[-1] and not any(each.strip("*?/") for each in parts[min(3, len(parts) - 1) :]):
             yield resource
@@ -156,7 +156,8 @@ def _is_own(operator: str, key: str, values: list[str]) -> bool:
     """Whether a condition leaves principals of named organizations, accounts or ARNs."""
     if not _demands(operator) or key not in _OWN:
         return False
-    accounts = [value.split(":")[4] if value.count(":") > 4 else value for value in values]
+    # The fifth part of an ARN is the account; the last one of a pattern that is shorter stands for all that follows.
+    accounts = [value.split(":")[:5][-1] for value in values]
     return bool(values) and not any(_any(each) for each in accounts)
 
 
@@ -205,7 +206,7 @@ def _lacking(statement: Node, ending: str) -> str:
 
 def _start(subject: str) -> str:
     """The part of a pattern that is literal."""
-    return re.split(r"[*?]", subject, maxsplit=1)[0]
+    return re.split(r"[*?]", subject)[0]
 
 
 def _of_pods(subject: str) -> bool:

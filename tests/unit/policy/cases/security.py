@@ -69,6 +69,7 @@ SIGN_IN = {
     "Action": "sts:AssumeRoleWithSAML",
     "Condition": {"StringEquals": {"SAML:aud": "https://signin.aws.amazon.com/saml"}},
 }
+COGNITO = "cognito-identity.amazonaws.com"
 POD_TRUST = {"Effect": "Allow", "Principal": {"Service": "pods.eks.amazonaws.com"}, "Action": ["sts:AssumeRole", "sts:TagSession"]}
 
 BLOCKS = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
@@ -281,7 +282,9 @@ _CASES = (
     invalid("SEC05", ingress("internet-facing"), says="because it serves argocd"),
     invalid("SEC02", volume(size="70000"), says="size is 70000; allowed: at most 65536 GiB"),
     valid("SEC03", role(SIGN_IN)),
+    valid("SEC03", role({**federated({"StringEquals": {f"{COGNITO}:aud": "us-east-1:pool"}}), "Principal": {"Federated": COGNITO}})),
     # No document at all: IAM says so itself.
+    valid("SEC03", Thing(type=tokens.IAM_POLICY, name="trainer", properties={"policy": ""})),
     valid("SEC03", Thing(type=tokens.IAM_POLICY, name="trainer", properties={"policy": "[]"})),
     invalid(
         "SEC03", Thing(type=tokens.IAM_POLICY, name="trainer", properties={"policy": json.dumps({"Statement": allow("s3:*")})}), says="s3:*"
@@ -323,6 +326,8 @@ DETAILS = (
     valid("SEC03", policy(allow("s3:*Object*", "arn:aws:s3:::bucket/*"))),
     valid("SEC03", policy(allow("s3:Get*")), edge=True),
     valid("SEC03", policy(allow("fsx:*", "arn:aws:fsx:us-east-1:123456789012:file-system/*"))),
+    valid("SEC03", policy(allow("logs:*", "arn:aws:logs:*:*:log-group:*"))),
+    valid("SEC03", policy(allow("fsx:*", "arn:aws:fsx:us-east-1:*:*")), edge=True),
     valid("SEC03", policy(allow("iam:PassRole", f"{ROLES}/trainyard-*")), edge=True),
     valid("SEC03", policy(allow("iam:PassRole", f"{ROLES}/trainyard/*")), edge=True),
     valid("SEC03", policy(allow(["iam:GetRole", "iam:P?ssRoles"]))),
@@ -339,6 +344,7 @@ DETAILS = (
         for action, where in (
             *(("*", "arn:aws:*"), ("*", "**"), ("*", "arn:*"), ("*", "arn:aws:*:*:*:*"), ("s3:**", "*"), ("s3:?*", "*"), ("*:*", "*")),
             *(("s3:*", "arn:aws:s3:::*"), ("s3:*", "arn:*:s3:::*/*"), ("fsx:*", "arn:aws:fsx:*:*:*")),
+            ("logs:*", "arn:aws:logs:*:*:*:*"),
         )
     ),
     *(
@@ -405,10 +411,13 @@ DETAILS = (
     valid("SEC03", everybody({"StringEquals": {"aws:PrincipalOrgID": "o-1"}}, "*")),
     valid("SEC03", everybody({"ForAnyValue:StringLike": {"aws:principalorgpaths": "o-1/r-1/*"}})),
     valid("SEC03", everybody({"ArnLike": {"aws:PrincipalArn": "arn:aws:iam::123456789012:role/ci-*"}}), edge=True),
+    valid("SEC03", everybody({"StringLike": {"aws:PrincipalArn": "arn:aws:iam::123456789012*"}}), edge=True),
     *(
         invalid("SEC03", everybody(condition), says="a trust of everybody")
         for condition in (
             {"ArnLike": {"aws:PrincipalArn": "arn:aws:iam::*:role/ci-*"}},
+            {"StringLike": {"aws:PrincipalArn": "arn:aws:iam::*"}},
+            {"StringLike": {"aws:PrincipalArn": "arn:aws:*"}},
             {"StringLike": {"aws:PrincipalOrgID": "*"}},
             {"StringNotEquals": {"aws:PrincipalAccount": "123456789012"}},
             {"StringEqualsIfExists": {"aws:PrincipalOrgID": "o-1"}},
