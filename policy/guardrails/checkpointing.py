@@ -168,11 +168,7 @@ def _may_last(job: Resource, writer: _Writer, program: Program) -> bool:
     for mount in writer.container.at("volumeMounts").elements():
         volume = _volume(writer.template, mount)
         kept = volume is None or not any(volume.at(kind).present for kind in _NOT_KEPT)
-        if (
-            kept
-            and mount.at("readOnly").value is not True
-            and not _perishable(job, writer.template, mount, mount.at("mountPath").text(), program)
-        ):
+        if kept and mount.at("readOnly").value is not True and not _perishes(job, writer.template, mount, program):
             return True
     shared = job.at("spec", "volumes").elements() if job.type == VOLCANO_JOB else ()
     return any(not _scratch(job, volume.at("volumeClaimName").text(), program) for volume in shared)
@@ -180,7 +176,7 @@ def _may_last(job: Resource, writer: _Writer, program: Program) -> bool:
 
 def _beside(writer: _Writer, mount: Node, path: str) -> Iterator[tuple[Node, str]]:
     """The other containers that run meanwhile with the volume mounted, and where `path` is in them."""
-    below = path[len(mount.at("mountPath").text().rstrip("/")) :]
+    below = path[_length(mount) :]
     sidecars = [each for each in writer.template.init_containers() if writer.template.is_sidecar(each)]
     for each in (*writer.template.containers(), *sidecars):
         for other in each.at("volumeMounts").elements():
@@ -191,16 +187,24 @@ def _beside(writer: _Writer, mount: Node, path: str) -> Iterator[tuple[Node, str
 def _mount(mounts: Node, path: str) -> Node | None:
     """The innermost of the mounts that `path` is in."""
     inside = [mount for mount in mounts.elements() if _inside(path, mount.at("mountPath").text())]
-    return max(inside, key=lambda mount: len(mount.at("mountPath").text().rstrip("/")), default=None)
+    return max(inside, key=_length, default=None)
+
+
+def _length(mount: Node) -> int:
+    return len(mount.at("mountPath").text().rstrip("/"))
 
 
 def _perishable(job: Resource, template: PodTemplate, mount: Node | None, path: str, program: Program) -> str:
+    """Why what is at `path` goes with the pod or the node; `mount` is the innermost of the container's own."""
     # Volcano mounts these into every container of the job.
     shared = _mount(job.at("spec", "volumes"), path) if job.type == VOLCANO_JOB else None
-    if shared is not None and mount is None:
+    if shared is not None and (mount is None or _length(shared) > _length(mount)):
         return _scratch(job, shared.at("volumeClaimName").text(), program)
-    if mount is None:
-        return "in the container's own file system"
+    return _perishes(job, template, mount, program) if mount is not None else "in the container's own file system"
+
+
+def _perishes(job: Resource, template: PodTemplate, mount: Node, program: Program) -> str:
+    """Why what is on a mount goes with the pod or the node."""
     volume = _volume(template, mount)
     if volume is None:
         return ""

@@ -1,5 +1,6 @@
 """Checkpoints of jobs that are not ours."""
 
+from dataclasses import replace
 from typing import Any
 
 from guardrails import tokens
@@ -73,7 +74,14 @@ def mpi(path: str, launcher: dict[str, Any] | None, worker: dict[str, Any] | Non
     return b.mpi_job({**place, **changes})
 
 
+INNER: dict[str, Any] = {"spec/volumes": [{"mountPath": "/state/run", "volumeClaimName": "checkpoints"}]}
+SCRATCH_CLASS = Thing(
+    type=tokens.STORAGE_CLASS,
+    name="other-class",
+    properties={"metadata": {"name": "scratch"}, "provisioner": "fsx.csi.aws.com", "parameters": {"deploymentType": "SCRATCH_2"}},
+)
 RANK_TOO = {"spec/runLauncherAsWorker": True}
+ONE_RANK = {f"{b.WORKER}/replicas": 1, f"{b.WORKER_CONTAINER}/resources": {"limits": {GPU: 1}, "requests": {GPU: 1}}}
 NO_DEVICE = {f"{b.TASK_CONTAINER}/resources": {"limits": {"cpu": "4"}}}
 NEURON = {f"{b.TASK_CONTAINER}/resources": {"limits": {"aws.amazon.com/neuron": 16}}}
 
@@ -147,6 +155,9 @@ CASES = (
     invalid("CKP01", mpi("/state/run", EMPTY, CLAIM, **RANK_TOO), says="is /state/run (on emptyDir state);", edge=True),
     invalid("CKP01", mpi("/state/run", CLAIM, EMPTY, **RANK_TOO), says="(on emptyDir state of the workers)"),
     invalid("CKP01", mpi("/state/ckpt.pt", None, CLAIM), says="/state/ckpt.pt; allowed: a folder"),
+    valid("CKP01", mpi("/state/run", None, EMPTY, **{b.LAUNCHER_COMMAND: [*MPIRUN, "/state/run", "--upload", "s3://bucket/run"]})),
+    valid("CKP01", mpi("/state/ckpt.pt", None, CLAIM, **ONE_RANK), edge=True),
+    invalid("CKP01", mpi("/state/ckpt.pt", CLAIM, CLAIM, **ONE_RANK, **RANK_TOO), says="/state/ckpt.pt; allowed: a folder", edge=True),
     valid("CKP01", volcano_mpi("--master=master", "--worker=worker")),
     valid("CKP01", volcano_mpi()),
     invalid("CKP01", volcano_mpi(master="starter"), says="tasks[0].template.spec.containers[0].command is /state/ckpts (in the", edge=True),
@@ -184,6 +195,12 @@ CASES = (
     invalid(
         "CKP01", shared("/state/run", mountPath="/state", volumeClaimName="checkpoints"), *static("SCRATCH_2"), says="SCRATCH_2 Lustre"
     ),
+    valid("CKP01", gang("--save /state/run", EMPTY, **INNER)),
+    invalid("CKP01", gang("--save /state/run/last", None, **INNER), *lustre("SCRATCH_2"), says="(on SCRATCH_2 Lustre)"),
+    invalid("CKP01", gang("--save /state/other", EMPTY, **INNER), says="/state/other (on emptyDir state)", edge=True),
+    invalid("CKP01", gang("--save run", EMPTY, **INNER), *static("SCRATCH_2"), says="run (in the container's own file system or on"),
+    # Another class makes scratch too.
+    valid("CKP01", gang("--save /state/run"), *lustre("PERSISTENT_2"), SCRATCH_CLASS),
     # Scratch behind a volume that exists already.
     valid("CKP01", gang("--save /state/run"), *static("PERSISTENT_2")),
     valid("CKP01", gang("--save /state/run"), *static("PERSISTENT_1", known=False)),
@@ -244,6 +261,7 @@ CASES = (
     invalid("CKP02", gang("--no-save-optim"), says="a resume needs the optimizer"),
     invalid("CKP02", gang("--save_only_model true"), says="is --save-only-model"),
     invalid("CKP02", gang("--no-save-rng"), says="the random generators"),
+    invalid("CKP02", replace(config_map(readme="how we train"), name="readme"), RESUME, says="data.auto_resume is auto_resume", edge=True),
     invalid("CKP02", config_map(auto_resume="true"), gang(""), says="data.auto_resume is auto_resume, which no job reads"),
     valid("CKP01", ranks(1, 1), edge=True),
     invalid("CKP01", ranks(1, 2), says="/state/ckpt.pt; allowed: a folder", edge=True),
