@@ -25,6 +25,8 @@ def test_what_only_up_knows_is_told_once_for_each_rule_with_all_places() -> None
         ("FSX10", (fsx.scratch(subnetIds="subnet-1"), fsx.of_id(UNKNOWN)), "other.id"),
         ("CSI03", (csi.named(csi.EBS, metadata={"name": UNKNOWN}), csi.claim()), "gp3.metadata.name"),
         ("EFS04", (efs.efs(), efs.nfs(), efs.target("a")), "home-a.subnetId"),
+        ("EFS04", (efs.ZONAL, efs.nfs(), efs.target("a")), "home-a.subnetId"),
+        ("EFS04", (efs.efs(), efs.UNKNOWN_TARGET, efs.pool(efs.A)), "home-a.fileSystemId, home-a.securityGroups[0]"),
         ("HLM01", (Thing(type=tokens.LIST, name="all", properties={"items": UNKNOWN}),), "all.items"),
         (
             "HLM01",

@@ -336,8 +336,10 @@ CASES = (
     invalid("DSP02", ds(gradient_clipping="0.5"), says="gradient_clipping is 0.5; allowed: a number, not in quotes"),
     invalid("DSP02", ds(seq_parallel_communication_data_type="float16"), says="allowed: fp16, fp32, bf16 or null"),
     invalid("DSP02", ds(gradient_allreduce_op="avg"), says="gradient_allreduce_op is avg; allowed: mean, sum"),
+    invalid("DSP02", ds(tensor_parallel={"vocab_parallel_ce_backend": "LIGER"}), says="is LIGER; allowed: torch, liger", edge=True),
     invalid("DSP02", ds(checkpoint={"tag_validation": "maybe"}), says="tag_validation is maybe; allowed: Ignore, Warn, Fail"),
     invalid("DSP02", ds(data_types={"grad_accum_dtype": "fp8"}), says="grad_accum_dtype is fp8"),
+    invalid("DSP02", schedule("OneCycle", cycle_first_step_size=0), says="size is 0; allowed: a number above 0", edge=True),
     invalid("DSP02", zero(3, zenflow={"topk_ratio": 1}), says="topk_ratio is 1; allowed: a number above 0 and below 1", edge=True),
     invalid("DSP02", schedule("LRRangeTest", lr_range_test_step_size="5"), says="a whole number of at least 1, not in quotes"),
     # The word of the Hugging Face Trainer, at any depth; a few fields know it.

@@ -100,6 +100,8 @@ PRIVATE = {"subnetSelectorTerms": [{"tags": {"tier": "private"}}]}
 
 
 CAPITALS = ("TCP", "Tcp", "6", "ALL", "all", "-1")
+OTHER_TARGET = replace(target("a"), sources={**target("a").sources, "fileSystemId": ["other"]})
+UNKNOWN_TARGET = replace(target("a"), sources={})
 ZONAL = efs(availabilityZoneName=A)
 
 
@@ -111,6 +113,7 @@ CASES = (
     invalid("EFS04", ZONAL, nfs(), subnet("a"), target("a"), target("a", "more"), says="home, which has home-a already", edge=True),
     valid("EFS04", ZONAL, nfs(), elsewhere("a")),
     invalid("EFS04", efs(), pool(A), says="mountTargets is none in this program"),
+    invalid("EFS04", efs(), OTHER_TARGET, pool(A), says="home: mountTargets is none in this program", edge=True),
     invalid("EFS04", ZONAL, GROUP, subnet("a"), subnet("b"), says="mountTargets is none in this program"),
     valid("EFS04", efs(), subnet("a"), edge=True),
     valid("EFS02", efs(performanceMode="generalPurpose")),

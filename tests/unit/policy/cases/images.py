@@ -9,6 +9,7 @@ from tests.unit.policy.analyzer import Thing
 from tests.unit.policy.case import invalid, valid
 from tests.unit.policy.cases.pod_security import pod
 
+BESIDE = ("repository", "registry", "pullPolicy")
 DIGEST = "@sha256:" + "4f" * 32
 
 
@@ -82,7 +83,14 @@ CASES = (
     valid("POD03", release({"image": {"repository": "volcano", "tag": "latest", "digest": "sha256:" + "4f" * 32}})),
     invalid("POD03", release({"image": {"repository": "volcano", "tag": "latest", "digest": ""}}), says="values.image.tag is latest"),
     invalid("POD03", release({"image": {"name": "volcano", "tag": "canary"}}), says="values.image.tag is canary"),
+    # A tag may be of anything, unless its name or what stands beside it says that it is of an image.
     valid("POD03", release({"inputs": [{"tag": "kube"}]})),
+    valid("POD03", release({"inputs": [{"tag": "9f2c4d1"}]}), edge=True),
+    *(invalid("POD03", release({"web": {key: "x", "tag": "canary"}}), says="web.tag is canary") for key in BESIDE),
+    invalid("POD03", release({"imageTag": "canary"}), says="values.imageTag is canary", edge=True),
+    valid("POD03", release({"image": {"repository": "grafana", "tag": "latest", "sha": "4f" * 32}})),
+    valid("POD03", release({"image": f"registry.example/volcano:nightly-cuda13{DIGEST}"})),
+    invalid("POD03", application(helm={"parameters": [{"name": "web.image.tag", "value": "latest"}]}), says="value is latest"),
     invalid("POD03", application(helm={"valuesObject": {"image": {"tag": "latest"}}}), says="helm.valuesObject.image.tag is latest"),
     invalid("POD03", application(helm={"values": "image:\n  tag: latest\n"}), says="spec.source.helm.values.image.tag is latest"),
     invalid("POD03", application(helm={"parameters": [{"name": "image.tag", "value": "latest"}]}), says="parameters[0].value is latest"),

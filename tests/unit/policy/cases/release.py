@@ -31,6 +31,12 @@ CASES = (
     invalid(
         "HLM01", Thing(type=tokens.LIST, properties={"items": [OBJECT, {"metadata": {"name": "a"}}]}), says="items[1] is an item without"
     ),
+    valid("HLM01", application(values="replicas: {{ .replicas }}")),
+    invalid(
+        "HLM01",
+        Thing(type=tokens.APPLICATION, name="app", properties={"spec": {"sources": [{"ref": "values"}, {"helm": {"values": TEMPLATE}}]}}),
+        says="spec.sources[1].helm.values is a template",
+    ),
     invalid("HLM01", application(values=f"extraObjects:\n- {TEMPLATE}"), says="spec.source.helm.values is a template"),
     invalid("HLM01", application(valuesObject={"extraObjects": [TEMPLATE]}), says="helm.valuesObject.extraObjects[0] is a template"),
     invalid("HLM01", release({"extraObjects": [TEMPLATE]}), says="values.extraObjects[0] is a template"),
