@@ -1,5 +1,6 @@
 """Helm and lists: objects that no rule can see are told, never passed over in silence."""
 
+import re
 from collections.abc import Iterator
 
 from guardrails.decode import ASSET
@@ -17,6 +18,8 @@ _OBJECT_KEYS = frozenset(
     )
 )
 _TEMPLATE = "{{"
+# What a text without it holds is no object.
+_KIND = re.compile(r"\bkind[\"']?\s*:")
 _DEEPEST = 40
 
 
@@ -37,7 +40,7 @@ def _source(application: Resource, helm: Node, report: Report) -> None:
     """The values of one source, as text or as a mapping."""
     with report.part():
         text = helm.at("values")
-        if _TEMPLATE in text.text() and "kind:" in text.text():
+        if _TEMPLATE in text.text():
             _text_visible(application, text, report)
     with report.part():
         _values(application, helm.at("valuesObject"), report)
@@ -91,7 +94,9 @@ def _visible(release: Resource, node: Node, report: Report) -> None:
 
 def _text_visible(release: Resource, node: Node, report: Report) -> None:
     text = node.text()
-    if _TEMPLATE in text and "kind:" in text:
+    if not _KIND.search(text):
+        return
+    if _TEMPLATE in text:
         report.refuse(release, node, allowed="objects without template expressions, or as children of a rendered chart", found="a template")
         return
     try:

@@ -79,11 +79,16 @@ def is_object(thing: Thing) -> bool:
 @pytest.mark.parametrize("case", [case for case in CASES if any(map(is_object, case.things))], ids=name)
 def test_the_verdict_does_not_depend_on_the_route(case: Case) -> None:
     rule = RULE_BY_ID[case.rule]
-    with_unknown = UNKNOWN in json.dumps([dict(thing.properties) for thing in case.things])
+    written = json.dumps([dict(thing.properties) for thing in case.things])
+    with_unknown = UNKNOWN in written
     for route in ROUTES:
-        if with_unknown and route in (text_in_a_release, json_text_in_a_release):
-            continue  # Text with an unknown in it is unknown as a whole.
+        if (with_unknown or "{{" in written) and route in (text_in_a_release, json_text_in_a_release):
+            continue  # Text with an unknown in it is unknown as a whole, and one with a template in it a template.
         said = analyze(*(route(thing) if is_object(thing) else thing for thing in case.things), rules=[rule])
         messages = violations(said, case.rule)
+        if with_unknown and route is not custom_resource and any(thing.sources for thing in case.things) and not messages:
+            # Of an item of a list nobody can say where its own values come from.
+            assert not case.refused or not_evaluated(said, case.rule), route.__name__
+            continue
         assert bool(messages) == case.refused, f"{route.__name__}: {messages}"
         assert case.refused or not_evaluated(said, case.rule) == [], route.__name__
