@@ -12,7 +12,7 @@ from tests.unit.policy.cases import CASES
 from tests.unit.policy.mutation import REMOVE, places, with_value
 
 RAY = tokens.RAY_CLUSTER
-KINDS = (tokens.NODE_POOL, tokens.NODE_CLASS, tokens.MPI_JOB, tokens.VOLCANO_JOB, RAY)
+KINDS = (tokens.NODE_POOL, tokens.NODE_CLASS, tokens.MPI_JOB, tokens.PYTORCH_JOB, tokens.VOLCANO_JOB, RAY)
 _TEXTS = (
     "",
     "0",
