@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from guardrails.chart import CHART_TYPES, chart_name, last_part, values_text
+from guardrails.chart import CHART_TYPES, Chart, charts_of, last_part, values_text
 from guardrails.facts import load
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
@@ -18,10 +18,12 @@ _FIRST_KEY = re.compile(r"(?:\\.|[^.\[\\])+")
 
 
 def _application(resource: Resource, report: Report) -> None:
+    with report.part():
+        for chart in charts_of(resource):
+            with report.part():
+                _server(chart, report)
     if resource.type != APPLICATION:
-        with report.part():
-            _known_keys(resource, resource.at("chart"), resource.at("values"), report)
-        _server(resource, report)
+        _known_keys(resource, resource.at("chart"), resource.at("values"), report)
         return
     spec = resource.at("spec")
     for source in (*([spec.at("source")] if spec.at("source").present else []), *spec.at("sources").elements()):
@@ -96,15 +98,14 @@ def _pruning(resource: Resource, spec: Node, report: Report) -> None:
         report.refuse(resource, prune, allowed=allowed)
 
 
-def _server(release: Resource, report: Report) -> None:
-    if chart_name(release) != "argo-cd":
+def _server(chart: Chart, report: Report) -> None:
+    if chart.name != "argo-cd":
         return
-    settings = release.at("values", "configs", "cm")
     for name, allowed in (("admin.enabled", "false, with single sign-on"), ("exec.enabled", "false: it is a shell in any pod")):
         with report.part():
-            setting = settings.at(name)
+            setting = chart.value("configs", "cm", name)
             if setting.text() == "true":
-                report.refuse(release, setting, allowed=allowed)
+                report.refuse(chart.resource, setting, allowed=allowed)
 
 
 def _app(revision: str, **spec: object) -> Example:
@@ -117,7 +118,7 @@ RULES = (
         id="ARG01",
         name="argo-require-reviewed-state",
         title="Argo CD applies a fixed version with values that exist, and prunes only what was confirmed",
-        types=CHART_TYPES | {APPLICATION},
+        types=CHART_TYPES,
         check=_application,
         why="a push to a branch changes the cluster, settings that no chart reads do nothing, or data is pruned.",
         fix="pin targetRevision, use keys of the chart's values, and confirm pruning.",

@@ -9,10 +9,12 @@ from guardrails.document import DocumentError, read_yaml
 from guardrails.node import Node, Undecided
 from guardrails.program import Program
 from guardrails.rule import Resource
-from guardrails.tokens import RELEASE
+from guardrails.tokens import APPLICATION, RELEASE
 from guardrails.view import documents
 
-CHART_TYPES = frozenset({RELEASE, "kubernetes:helm.sh/v3:Chart", "kubernetes:helm.sh/v4:Chart"})
+HELM_TYPES = frozenset({RELEASE, "kubernetes:helm.sh/v3:Chart", "kubernetes:helm.sh/v4:Chart"})
+CHART_TYPES = HELM_TYPES | {APPLICATION}
+"""Whatever installs charts: Helm's own, and Argo CD's Applications."""
 ARCHIVE = re.compile(r"-v?[0-9][^/]*\.tgz$")
 """How the address of an archive ends that has its version in its name."""
 _RELEASE = re.compile(r"v?(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?(?:[-+].*)?")
@@ -20,32 +22,73 @@ _RELEASE = re.compile(r"v?(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?(?:[-+].*)?")
 
 @dataclass(frozen=True)
 class Chart:
-    """One chart that the program installs."""
+    """One chart that a resource installs."""
 
     resource: Resource
-    name: str
-    """Last part of the chart's name or address."""
+    source: Node
+    """The resource itself, or the source of an Application."""
+
+    @property
+    def address(self) -> Node:
+        """The chart's name or address; of an Application's folder in Git, its path."""
+        chart = self.source.at("chart")
+        return chart if chart.present or not self._is_application else self.source.at("path")
+
+    @property
+    def name(self) -> str:
+        """Last part of the name or address, without an archive's version."""
+        return last_part(self.address)
 
     @property
     def version(self) -> Node:
         """The chart's version."""
-        return self.resource.at("version")
-
-    @property
-    def values(self) -> Node:
-        """The values it is given."""
-        return self.resource.at("values")
+        return self.source.at("targetRevision" if self._is_application else "version")
 
     def value(self, *keys: str) -> Node:
-        """One of the values it is given: by `values`, or else by the last of its YAML files that has it.
+        """One of the values it is given; the place where it would be, where none is.
 
         Raises:
             Undecided: a file that may have it can't be read here.
         """
-        own = self.values.at(*keys)
-        files = [] if own.present else list(self.resource.at("valueYamlFiles").elements())
-        in_files = (_content(file).at(*keys) for file in reversed(files))
-        return next((found for found in in_files if found.present), own)
+        return next(self.given(*keys), self._own.at(*keys))
+
+    def given(self, *keys: str) -> Iterator[Node]:
+        """What each of the places with values says of one of them, the one that counts first.
+
+        Raises:
+            Undecided: a file that may have it can't be read here.
+        """
+        if self._is_application:
+            yield from (found for found in self._parameters(".".join(keys)) if found.present)
+        yield from (found for values in self._values() if (found := values.at(*keys)).present)
+
+    @property
+    def _is_application(self) -> bool:
+        return self.resource.type == APPLICATION
+
+    @property
+    def _own(self) -> Node:
+        return self.source.at("helm", "valuesObject") if self._is_application else self.source.at("values")
+
+    def _values(self) -> Iterator[Node]:
+        yield self._own
+        if not self._is_application:
+            yield from map(_content, reversed(list(self.source.at("valueYamlFiles").elements())))
+            return
+        # Argo CD reads the text only where there is no object.
+        if not self._own.present:
+            yield from values_text(self.source)
+        for file in self.source.at("helm", "valueFiles").elements():
+            raise Undecided(file.place)
+
+    def _parameters(self, name: str) -> Iterator[Node]:
+        for parameter in self.source.at("helm", "parameters").elements():
+            told = parameter.at("name").text().replace("\\", "")
+            if told == name:
+                yield parameter.at("value")
+            elif told.startswith((f"{name}.", f"{name}[")):
+                # A part of what is asked for: what the rest is depends on how Helm puts them together.
+                raise Undecided(parameter.place)
 
 
 def _content(file: Node) -> Node:
@@ -59,9 +102,15 @@ def _content(file: Node) -> Node:
     return Node(documents[0] if documents else None, file.path, file.owner)
 
 
-def chart_name(resource: Resource) -> str:
-    """Last part of the name or address of the chart that a resource of `CHART_TYPES` installs, without an archive's version."""
-    return last_part(resource.at("chart"))
+def charts_of(resource: Resource) -> Iterator[Chart]:
+    """The charts that a resource of `CHART_TYPES` installs: one, or one for each source of an Application."""
+    if resource.type != APPLICATION:
+        yield Chart(resource, resource.properties)
+        return
+    spec = resource.at("spec")
+    for source in (spec.at("source"), *spec.at("sources").elements()):
+        if source.at("chart").present or source.at("path").present:
+            yield Chart(resource, source)
 
 
 def last_part(chart: Node) -> str:
@@ -72,9 +121,9 @@ def last_part(chart: Node) -> str:
 def charts(program: Program, *names: str) -> Iterator[Chart]:
     """The charts called one of `names` (all, where none is given)."""
     for resource in program.of(*sorted(CHART_TYPES)):
-        name = chart_name(resource)
-        if not names or name in names:
-            yield Chart(resource, name)
+        for chart in charts_of(resource):
+            if not names or chart.name in names:
+                yield chart
 
 
 def version(text: str) -> tuple[int, int, int] | None:

@@ -14,7 +14,7 @@ from guardrails.pool import INSTANCE_TYPE, accelerated_types, allowed_values
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.template import EFA, GPU, POD_TYPES, PodTemplate, pod_templates
-from guardrails.tokens import CLUSTER, DAEMON_SET, LAUNCH_TEMPLATE, NODE_CLASS, NODE_GROUP, NODE_POOL, SCALING_GROUP
+from guardrails.tokens import APPLICATION, CLUSTER, DAEMON_SET, LAUNCH_TEMPLATE, NODE_CLASS, NODE_GROUP, NODE_POOL, SCALING_GROUP
 
 _NEURON = "aws.amazon.com/neuron"
 
@@ -181,7 +181,9 @@ def _devices(instance: InstanceType) -> set[str]:
 
 
 def _pinned(chart: Chart, report: Report) -> None:
-    address, release = chart.resource.at("chart").text(), chart.version
+    address, release = chart.address.text(), chart.version
+    if chart.resource.type == APPLICATION:
+        return  # ARG01 judges what an Application is held at.
     if address.startswith((".", "/")) or ARCHIVE.search(address):
         return  # A folder beside the program, or an archive with its version in its name.
     if version(release.text()) is None or release.text().count(".") < _DOTS:

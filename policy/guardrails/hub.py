@@ -1,9 +1,9 @@
 """JupyterHub: who may start a server, on what, and at which price."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from guardrails.chart import CHART_TYPES, chart_name
+from guardrails.chart import CHART_TYPES, Chart, charts_of
 from guardrails.facts import instance_types
 from guardrails.node import Node
 from guardrails.pool import INSTANCE_TYPE
@@ -22,60 +22,57 @@ _NEURON_ACCELERATORS = ("Trainium", "Inferentia")
 _COUNT = re.compile(r"\b([0-9]{1,3})\s*[x×]")
 
 
-def _access(release: Resource, report: Report) -> None:
-    if chart_name(release) != "jupyterhub":
-        return
-    config = release.at("values", "hub", "config")
-    with report.part():
-        _authenticator(release, config, report)
-    with report.part():
-        _allowed(release, config, report)
-    with report.part():
-        _proxy(release, report)
+def _hubs(resource: Resource) -> Iterator[Chart]:
+    return (chart for chart in charts_of(resource) if chart.name == "jupyterhub")
 
 
-def _authenticator(release: Resource, config: Node, report: Report) -> None:
-    chosen = config.at("JupyterHub", "authenticator_class")
+def _access(resource: Resource, report: Report) -> None:
+    for chart in _hubs(resource):
+        for check in (_authenticator, _allowed, _proxy):
+            with report.part():
+                check(chart, report)
+
+
+def _authenticator(chart: Chart, report: Report) -> None:
+    chosen = chart.value("hub", "config", "JupyterHub", "authenticator_class")
     if chosen.text() in _OPEN_AUTHENTICATORS:
         found = "unset, so dummy" if not chosen.present else chosen.raw
-        report.refuse(release, chosen, allowed="a real authenticator, such as generic-oauth", found=found)
+        report.refuse(chart.resource, chosen, allowed="a real authenticator, such as generic-oauth", found=found)
 
 
-def _allowed(release: Resource, config: Node, report: Report) -> None:
-    sections = [section for _, section in config.entries()]
+def _allowed(chart: Chart, report: Report) -> None:
+    sections = [section for config in chart.given("hub", "config") for _, section in config.entries()]
     for section in sections:
         everybody = section.at("allow_all")
         # Google's provider then asks for an account of the organisation.
         if everybody.value is True and not section.at(_ORGANISATION).value:
-            report.refuse(release, everybody, allowed="allowed_users or allowed_groups; everybody at the provider is not the team")
+            report.refuse(chart.resource, everybody, allowed="allowed_users or allowed_groups; everybody at the provider is not the team")
             return
     if not any(_names_users(section) for section in sections):
         found, allowed = "without allowed users or groups", "allowed_users or allowed_groups under the authenticator"
-        report.refuse(release, config, allowed=allowed, found=found)
+        report.refuse(chart.resource, chart.value("hub", "config"), allowed=allowed, found=found)
 
 
 def _names_users(section: Node) -> bool:
     return any(value.value for name, value in section.entries() if name.startswith(_ALLOWED) or name in _ALSO_ALLOWED)
 
 
-def _proxy(release: Resource, report: Report) -> None:
-    proxy = release.at("values", "proxy")
-    kind, secure = proxy.at("service", "type"), proxy.at("https", "enabled")
+def _proxy(chart: Chart, report: Report) -> None:
+    kind, secure = chart.value("proxy", "service", "type"), chart.value("proxy", "https", "enabled")
     if kind.text() in ("", "LoadBalancer") and secure.value is not True:
         found = "LoadBalancer (the default), without TLS" if not kind.present else f"{kind.text()}, without TLS"
-        report.refuse(release, kind, allowed="ClusterIP behind an ingress with TLS, or proxy.https.enabled", found=found)
+        report.refuse(chart.resource, kind, allowed="ClusterIP behind an ingress with TLS, or proxy.https.enabled", found=found)
 
 
-def _profiles(release: Resource, report: Report) -> None:
-    if chart_name(release) != "jupyterhub":
-        return
-    user = release.at("values", "singleuser")
-    for profile in user.at("profileList").elements():
+def _profiles(resource: Resource, report: Report) -> None:
+    for chart in _hubs(resource):
         with report.part():
-            _profile(release, profile, report)
-    for check in (_metadata_service, _culling, _limits):
-        with report.part():
-            check(release, user, report)
+            for profile in chart.value("singleuser", "profileList").elements():
+                with report.part():
+                    _profile(resource, profile, report)
+        for check in (_metadata_service, _culling, _limits):
+            with report.part():
+                check(chart, report)
 
 
 def _profile(release: Resource, profile: Node, report: Report) -> None:
@@ -113,25 +110,26 @@ def _first(overrides: Sequence[Node], *keys: str) -> Node:
     return next((node for node in nodes if node.present), nodes[0])
 
 
-def _metadata_service(release: Resource, user: Node, report: Report) -> None:
-    blocked = user.at("cloudMetadata", "blockWithIptables")
+def _metadata_service(chart: Chart, report: Report) -> None:
+    blocked = chart.value("singleuser", "cloudMetadata", "blockWithIptables")
     if blocked.value is False:
-        report.refuse(release, blocked, allowed="true: a notebook must not get the node's role")
+        report.refuse(chart.resource, blocked, allowed="true: a notebook must not get the node's role")
 
 
-def _culling(release: Resource, user: Node, report: Report) -> None:
-    del user
-    enabled = release.at("values", "cull", "enabled")
+def _culling(chart: Chart, report: Report) -> None:
+    enabled = chart.value("cull", "enabled")
     if enabled.value is False:
-        report.refuse(release, enabled, allowed="true: an idle notebook holds its GPU node")
+        report.refuse(chart.resource, enabled, allowed="true: an idle notebook holds its GPU node")
 
 
-def _limits(release: Resource, user: Node, report: Report) -> None:
-    limit = user.at("memory", "limit")
-    if not limit.present:
-        report.advise(release, limit, allowed="a limit for each user, such as 16G")
-    if user.at("storage", "type").text() == "none":
-        report.advise(release, user.at("storage", "type"), allowed="dynamic or static: a user's files outlive the server")
+def _limits(chart: Chart, report: Report) -> None:
+    with report.part():
+        limit = chart.value("singleuser", "memory", "limit")
+        if not limit.present:
+            report.advise(chart.resource, limit, allowed="a limit for each user, such as 16G")
+    kind = chart.value("singleuser", "storage", "type")
+    if kind.text() == "none":
+        report.advise(chart.resource, kind, allowed="dynamic or static: a user's files outlive the server")
 
 
 def _hub(values: dict[str, object]) -> Example:

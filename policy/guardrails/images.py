@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from guardrails.chart import CHART_TYPES, values_text
+from guardrails.chart import HELM_TYPES, values_text
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import GPU, POD_TYPES, pod_templates
@@ -31,7 +31,7 @@ _PINNED = "a digest (name@sha256:...) or a tag that is never moved, such as a fu
 
 
 def _images(resource: Resource, report: Report) -> None:
-    if resource.type in CHART_TYPES:
+    if resource.type in HELM_TYPES:
         _chart(resource, report)
         return
     if resource.type == APPLICATION:
@@ -151,7 +151,7 @@ RULES = (
         id="POD03",
         name="image-require-fixed-version",
         title="Images and charts have a version that does not move",
-        types=POD_TYPES | CHART_TYPES | {APPLICATION},
+        types=POD_TYPES | HELM_TYPES | {APPLICATION},
         check=_images,
         why="a node that joins later runs another image than its peers: ranks differ in versions, and a rerun is no rerun.",
         fix="pin the image by digest (or by an immutable full version), and the chart by its version.",

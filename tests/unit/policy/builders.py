@@ -169,3 +169,10 @@ def pytorch_job(changes: Mapping[str, Any] | None = None) -> Thing:
 
 def efa_group(**properties: Any) -> Thing:
     return Thing(type=tokens.SECURITY_GROUP, name="fabric-efa", properties={"description": "EFA traffic", **properties})
+
+
+def application_of(chart: str, helm: Mapping[str, Any] | None = None, /, **source: Any) -> Thing:
+    """An Application of Argo CD that installs a chart."""
+    origin = {"repoURL": "https://charts.example", "chart": chart, "targetRevision": "1.2.1", **({"helm": helm} if helm else {}), **source}
+    properties = {"metadata": {"name": chart}, "spec": {"project": "ml", "source": {k: v for k, v in origin.items() if v is not None}}}
+    return Thing(type=tokens.APPLICATION, name="app", properties=properties)

@@ -31,6 +31,10 @@ def release(chart: str, values: dict[str, Any]) -> Thing:
     return Thing(type=tokens.RELEASE, name="release", properties={"chart": chart, "version": "1.0.0", "values": values})
 
 
+def argo_cd(helm: dict[str, Any]) -> Thing:
+    return b.application_of("argo-cd", helm)
+
+
 CASES = (
     invalid("ARG01", application({REVISION: "refs/heads/release-1"}), says="refs/heads/release-1 (a branch)"),
     invalid("ARG01", application({"project": b.DELETE}), says="project is unset"),
@@ -70,4 +74,13 @@ CASES = (
     invalid("ARG01", application({REVISION: "1.2.1 - 1.4.0"}), says="(a range)"),
     invalid("ARG01", application({REVISION: "next"}), says="targetRevision is next; allowed: a full version or a commit: a tag or branch"),
     valid("ARG01", application({SYNC: {"automated": {"enabled": False, "prune": True}}}), edge=True),
+    invalid(
+        "ARG01", b.application_of("argo-cd", {"valuesObject": {"configs": {"cm": {"exec.enabled": "true"}}}}), says='cm["exec.enabled"]'
+    ),
+    invalid(
+        "ARG01",
+        argo_cd({"parameters": [{"name": r"configs.cm.admin\.enabled", "value": "true"}]}),
+        says="value is true",
+    ),
+    valid("ARG01", argo_cd({"valuesObject": {"configs": {"cm": {"exec.enabled": "false"}}}})),
 )

@@ -1,6 +1,9 @@
 """JupyterHub."""
 
+import json
 from typing import Any
+
+from pulumi_policy.deserialize import SPECIAL_ASSET_SIG, SPECIAL_SIG_KEY
 
 from guardrails import tokens
 from guardrails.template import GPU, NEURON
@@ -52,6 +55,21 @@ def choosing(shown: str, override: dict[str, Any]) -> Thing:
     return hub({f"{PROFILE}/profile_options": {"size": {"display_name": "Size", "choices": choices}}})
 
 
+def two_sources(helm: dict[str, Any]) -> Thing:
+    """An Application with the chart, and a repository of values beside it."""
+    sources = [{"chart": "jupyterhub", "targetRevision": "4.3.1", "helm": helm}, {"repoURL": "https://git.example", "ref": "values"}]
+    return Thing(type=tokens.APPLICATION, name="hub", properties={"spec": {"project": "ml", "sources": sources}})
+
+
+def in_files(*files: dict[str, Any]) -> Thing:
+    """A release with its values in YAML files, the last of which counts first."""
+    texts = [{SPECIAL_SIG_KEY: SPECIAL_ASSET_SIG, "text": json.dumps(file)} for file in files]
+    return Thing(type=tokens.RELEASE, name="hub", properties={"chart": "jupyterhub", "version": "4.3.1", "valueYamlFiles": texts})
+
+
+_WITHOUT_GROUPS = b.changed(_VALUES, {GROUPS: b.DELETE})
+_DUMMY = {"hub": {"config": {"JupyterHub": {"authenticator_class": "dummy"}}}}
+
 CASES = (
     valid("JUP01", hub()),
     valid("JUP01", hub({GROUPS: b.DELETE, "hub/config/Authenticator": {"allowed_users": ["ada"]}})),
@@ -96,4 +114,22 @@ CASES = (
     ),
     invalid("JUP02", choosing("Two", {"extra_resource_limits": {GPU: 2}}), says="at most 1, the GPUs of g5.xlarge"),
     valid("JUP02", choosing("1x L40S", {"node_selector": {TYPE: "g6e.xlarge"}})),
+    # By whatever installs the chart, and wherever its values are.
+    valid("JUP01", b.application_of("jupyterhub", {"valuesObject": _VALUES})),
+    valid("JUP01", b.application_of("jupyterhub", {"values": json.dumps(_VALUES)})),
+    valid("JUP01", two_sources({"valuesObject": _VALUES})),
+    valid("JUP01", b.application_of("other", {"valuesObject": {}})),
+    valid("JUP01", in_files(_VALUES)),
+    valid("JUP01", in_files({"hub": {"config": {"GenericOAuthenticator": {"allowed_groups": ["research"]}}}}, _WITHOUT_GROUPS)),
+    invalid("JUP01", b.application_of("jupyterhub"), says="helm.valuesObject.hub.config.JupyterHub.authenticator_class is unset, so dummy"),
+    invalid(
+        "JUP01", b.application_of("jupyterhub", {"valuesObject": {}, "values": json.dumps(_VALUES)}), says="unset, so dummy", edge=True
+    ),
+    invalid("JUP01", b.application_of("jupyterhub", {"values": json.dumps({**_VALUES, "proxy": {}})}), says="LoadBalancer (the default)"),
+    invalid("JUP01", two_sources({}), says="spec.sources[0].helm.valuesObject.hub.config"),
+    invalid("JUP01", b.application_of("jupyterhub", None, chart=None, path="apps/jupyterhub/"), says="unset, so dummy"),
+    invalid("JUP01", in_files(_VALUES, _DUMMY), says="authenticator_class is dummy"),
+    invalid("JUP02", b.application_of("jupyterhub", {"valuesObject": b.changed(_VALUES, {SHOWN: "1x A100"})}), says="is 1x A100"),
+    invalid("JUP02", b.application_of("jupyterhub", {"parameters": [{"name": "cull.enabled", "value": False}]}), says="value is false"),
+    invalid("JUP02", in_files({"cull": {"enabled": False}}), says="cull.enabled is false"),
 )

@@ -30,6 +30,10 @@ NEURON_CORES = "aws.amazon.com/neuroncore"
 UNTAINTED: dict[str, Any] = {TAINTS: [], "spec/limits": b.DELETE}
 
 
+def by_argo(helm: dict[str, Any]) -> Thing:
+    return b.application_of("karpenter", helm)
+
+
 def old(version: str, kind: str) -> Thing:
     return Thing(type=f"kubernetes:{version}:{kind}", name="old", properties={"metadata": {"name": "old"}, "spec": {"role": "x"}})
 
@@ -459,6 +463,18 @@ LIFETIMES = (
     valid("KRP10", b.node_pool(SPOT), gang(100)),
     valid("KRP10", b.node_pool(SPOT), gang(120), edge=True),
     valid("KRP10", b.node_pool({KINDS: ["spot"]})),
+    valid("KRP10", b.node_pool({KINDS: ["spot"]}), by_argo({"valuesObject": {"settings": {"interruptionQueue": "q"}}})),
+    valid(
+        "KRP10",
+        b.node_pool({KINDS: ["spot"]}),
+        by_argo({"parameters": [{"name": "settings.interruptionQueue", "value": "q"}]}),
+    ),
+    invalid(
+        "KRP10",
+        b.node_pool({KINDS: ["spot"]}),
+        by_argo({"values": "settings: {}"}),
+        says="app: spec.source.helm.valuesObject.settings.interruptionQueue is unset",
+    ),
     valid("KRP10", b.cpu_pool({f"{REQUIREMENTS}/0": require("karpenter.sh/capacity-type", "In", "spot")}), chart("1.14.1", QUEUE)),
     valid("KRP10", b.node_pool({KINDS: ["on-demand"]}), chart("1.14.1"), gang()),
     invalid("KRP10", b.node_pool(SPOT), gang(), says="pretrain has a grace of 30 (the default) s"),
@@ -893,5 +909,10 @@ PLACES = (
         edge=True,
     ),
 )
+
+
+def by_argo(helm: dict[str, Any]) -> Thing:
+    return b.application_of("karpenter", helm)
+
 
 CASES = (*POOLS, *LIFETIMES, *CLASSES, *PLACES)

@@ -538,6 +538,22 @@ PLUGINS = (
     valid("EFA07", b.node_pool(), nvidia_chart("/srv/charts/nvidia-device-plugin", None), pod(gpu=8)),
     valid("EFA07", b.node_pool(), nvidia_chart("https://charts.example/nvidia-device-plugin-0.17.1.tgz", None), pod(gpu=8)),
     valid("EFA07", b.node_pool(), nvidia_chart(version="v0.17.1-rc.1"), edge=True),
+    valid("EFA07", CLUSTER, b.node_pool(), b.application_of("nvidia-device-plugin"), pod(P5, gpu=8)),
+    valid("EFA07", CLUSTER, b.node_pool(), b.application_of("x", None, chart=None, path="platform/gpu-operator"), pod(P5, gpu=8)),
+    valid(
+        "EFA07",
+        OTHER_POOL,
+        daemon(NVIDIA_IMAGE, tolerations=[OF_GPU]),
+        b.application_of("nvidia-device-plugin", {"valuesObject": {"tolerations": [OF_TEAM_B]}}),
+    ),
+    invalid(
+        "EFA07",
+        OTHER_POOL,
+        daemon(NVIDIA_IMAGE, tolerations=[OF_GPU]),
+        b.application_of("nvidia-device-plugin", {"valuesObject": {"tolerations": [OF_GPU]}}),
+        says="team-b, the taint",
+    ),
+    invalid("EFA07", CLUSTER, b.node_pool(), b.application_of("cert-manager"), pod(P5, gpu=8), says="which nothing offers"),
     *(
         invalid(
             "EFA07", b.node_pool(), nvidia_chart(version=text), says=f"version is {text}; allowed: a pinned version", edge=text == "0.17"
