@@ -23,6 +23,10 @@ _POD = "system:serviceaccount:"
 _SAME = frozenset({"stringequals", "stringequalsignorecase", "stringlike", "arnequals", "arnlike"})
 """Operators that hold only where the request has the key; with `IfExists`, `ForAllValues:` or a Not in them they hold without it too."""
 _OWN = frozenset({"aws:principalorgid", "aws:principalorgpaths", "aws:principalarn", "aws:principalaccount"})
+_ACCOUNT_PART = 4
+"""Where an ARN names the account, counted from 0."""
+_ACCOUNT = re.compile(r"(?<![0-9])[0-9]{12}(?![0-9])")
+_ORGANIZATION = re.compile(r"o-[a-z0-9]+/")
 _OWNERS = {"repo:": "/", "project_path:": "/", "organization:": ":"}
 """How subjects of GitHub, GitLab and HCP Terraform begin, before the name of their owner, and what ends the name."""
 _OF_OWNERS = ("token.actions.githubusercontent.com:", "gitlab.com:", "app.terraform.io:")
@@ -156,9 +160,14 @@ def _is_own(operator: str, key: str, values: list[str]) -> bool:
     """Whether a condition leaves principals of named organizations, accounts or ARNs."""
     if not _demands(operator) or key not in _OWN:
         return False
-    # The fifth part of an ARN is the account; the last one of a pattern that is shorter stands for all that follows.
-    accounts = [value.split(":")[:5][-1] for value in values]
-    return bool(values) and not any(_any(each) for each in accounts)
+    return bool(values) and all(_names_owner(each) for each in values)
+
+
+def _names_owner(pattern: str) -> bool:
+    """Whether a pattern is of one organization or account, whatever it leaves open; a wildcard may stand for several parts of an ARN."""
+    parts = pattern.split(":")
+    owner = parts[_ACCOUNT_PART] if len(parts) > _ACCOUNT_PART else pattern
+    return not {"*", "?"} & set(pattern) or _ACCOUNT.search(owner) is not None or _ORGANIZATION.match(pattern) is not None
 
 
 def _allows(statement: Node, action: str) -> bool:

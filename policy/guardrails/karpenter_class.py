@@ -34,15 +34,17 @@ _RESERVED_TAG_PREFIX = "kubernetes.io/cluster"
 # What an instance reads of itself is under /latest at these addresses.
 _METADATA = r"(?:169\.254\.169\.254|\[fd00:ec2::254\])(?::[0-9]+)?/"
 _LATEST = re.compile(rf"https?://(?!{_METADATA})\S*(?:[/_-]latest(?:[/._-]|$|\b)|/(?:main|master|HEAD)/)\S*", re.IGNORECASE)
-_SHELL = r"(?<![\w.-])(?:ba|da|k|z)?sh\b"
-_SUDO = r"sudo\s+(?:-u\s+[a-z]\S*\s+|-\S+\s+)*"
+_SHELL = r"(?<![\w.-])(?:ba|da|k|z)?sh(?![\w.-])"
 _LINE = r"[^\n|\\]*+(?:\\.[^\n|\\]*+)*+"
-_DOWNLOADED = r"""["']?(?:\$\(|`)\s*(?:curl|wget)\b"""
+# What an instance reads of itself may well be run.
+_DOWNLOAD = r"\b(?:curl|wget)\b(?![^\n|;]*(?:169\.254\.169\.254|fd00:ec2::254))"
+_BEFORE = r"(?:sudo\s+(?:-u\s+[a-z]\S*\s+|-\S+\s+)*|exec\s+|(?:/\S*/)?env\s+(?:-\S+\s+|\w+=\S*\s+)*)*"
+_DOWNLOADED = rf"""["']?(?:\$\(|`)\s*{_DOWNLOAD}"""
 # A download that a shell runs: at the end of a pipe (the line may go on after a backslash), as a file or as a text.
 _PIPED = re.compile(
-    rf"\b(?:curl|wget)\b{_LINE}\|\s*(?:{_SUDO})?(?:/\S*/)?{_SHELL}"
-    rf"|(?:{_SHELL}(?:\s+-\S+)*|\bsource)\s+<\(\s*(?:curl|wget)\b"
-    rf"|(?:{_SHELL}(?:\s+-\S+)*\s+-\w*c|\beval)\s+{_DOWNLOADED}",
+    rf"{_DOWNLOAD}{_LINE}(?:\|{_LINE})*\|&?\s*{_BEFORE}(?:/\S*/)?{_SHELL}"
+    rf"|(?:{_SHELL}(?:\s+-\S+)*|\bsource|(?:^|[\s;&])\.)\s+<\(\s*{_DOWNLOAD}"
+    rf"|(?:{_SHELL}(?:\s+-\S+)*\s+-\w*c|{_SHELL}(?:\s+-\S+)*\s+<<<|\beval)\s+{_DOWNLOADED}",
     re.DOTALL,
 )
 _CLOCKS = re.compile(r"nvidia-smi\b[^\n]*(?:\s-ac\b|\s-lgc\b|--applications-clocks|--lock-gpu-clocks)")

@@ -8,6 +8,7 @@ from guardrails.document import DocumentError, read_yaml
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.tokens import APPLICATION, RELEASE, UNSEEN
+from guardrails.view import manifest
 
 # What charts call the place where a user may add objects of his own.
 _OBJECT_KEYS = frozenset(
@@ -18,7 +19,7 @@ _OBJECT_KEYS = frozenset(
     )
 )
 _TEMPLATE = "{{"
-# What a text without it holds is no object.
+# What values of a chart without it hold is no object.
 _KIND = re.compile(r"\bkind[\"']?\s*:")
 _DEEPEST = 40
 
@@ -40,7 +41,7 @@ def _source(application: Resource, helm: Node, report: Report) -> None:
     """The values of one source, as text or as a mapping."""
     with report.part():
         text = helm.at("values")
-        if _TEMPLATE in text.text():
+        if _TEMPLATE in text.text() and _KIND.search(text.text()):
             _text_visible(application, text, report)
     with report.part():
         _values(application, helm.at("valuesObject"), report)
@@ -86,7 +87,8 @@ def _visible(release: Resource, node: Node, report: Report) -> None:
         for member in node.elements():
             with report.part():
                 _visible(release, member, report)
-    elif isinstance(value, dict):
+    elif isinstance(value, dict) and manifest(value) is None:
+        # What is in an object is for the rules of its kind.
         for _, member in node.entries():
             with report.part():
                 _visible(release, member, report)
@@ -94,8 +96,6 @@ def _visible(release: Resource, node: Node, report: Report) -> None:
 
 def _text_visible(release: Resource, node: Node, report: Report) -> None:
     text = node.text()
-    if not _KIND.search(text):
-        return
     if _TEMPLATE in text:
         report.refuse(release, node, allowed="objects without template expressions, or as children of a rendered chart", found="a template")
         return

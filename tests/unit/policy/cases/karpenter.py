@@ -658,7 +658,23 @@ CLASSES = (
         template("curl http://169.254.169.254/latest/api/token;curl -O http://example.com/latest/tool\n"),
         says="a script with http://example.com/latest/tool",
     ),
-    invalid("KRP12", template("curl -s http://169.254.169.254/latest/user-data | bash\n"), says="curl -s http://169"),
+    valid("KRP12", template("curl -s http://169.254.169.254/latest/user-data | bash\n"), edge=True),
+    valid("KRP12", template('eval "$(curl -s http://169.254.169.254/latest/user-data)"\n'), edge=True),
+    valid("KRP12", template("curl -sL https://example.com/run-1.2.3.txt | sh-lint\n"), edge=True),
+    valid("KRP12", template("curl -sL https://example.com/a-1.2.3.tgz | tee a.tgz | tar -xz\n"), edge=True),
+    invalid("KRP12", template("curl -s http://169.254.169.25/i.sh | bash\n"), says="curl -s http://169", edge=True),
+    *(
+        invalid("KRP12", template(f"{line}\n"), says=f"a script with {line}")
+        for line in (
+            "curl -sL https://example.com/i.sh | /usr/bin/env bash",
+            "curl -sL https://example.com/i.sh | env A=1 B= bash",
+            "curl -sL https://example.com/i.sh |& bash",
+            "curl -sL https://example.com/i.sh | exec sudo -E bash",
+            "curl -sL https://example.com/i.sh | tee i.log | bash",
+            ". <(curl",
+            'bash <<< "$(curl',
+        )
+    ),
     valid("KRP12", node_class({"spec/userData": "curl https://example.com/greatestlatests/tool.sh -o tool.sh"}), edge=True),
     invalid("KRP12", node_class({"spec/userData": "curl -O https://example.com/aws-efa-installer-latest.tar.gz"}), says="installer-latest"),
     invalid("KRP12", template("#!/bin/sh\nwget https://example.com/releases/latest/download/tool\n"), says="pinned releases"),

@@ -45,4 +45,14 @@ CASES = (
     invalid("HLM01", release({"extraManifests": ["kind: [ConfigMap"]}), says="text that can't be read"),
     invalid("HLM01", release({}, valueYamlFiles=[{**ASSET, "path": "values.yaml"}]), says="valueYamlFiles[0] is (content of values.yaml)"),
     invalid("HLM01", release({"ExtraResources": [{"a": [TEMPLATE]}]}), says="ExtraResources[0].a[0] is a template", edge=True),
+    # Objects that only a template makes, with or without a kind in sight.
+    *(
+        invalid("HLM01", release({"extraObjects": [text]}), says="values.extraObjects[0] is a template")
+        for text in (
+            '{{ include "app.trainer" . }}',
+            "{{- range .Values.jobs }}\n---\n{{ toYaml . }}\n{{- end }}",
+            "{{ tpl .Values.pod . }}",
+        )
+    ),
+    valid("HLM01", release({"extraObjects": [{**OBJECT, "data": {"note": "{{ .kind }} kind: {{ x }}", "broken": "a: ["}}]})),
 )
