@@ -42,11 +42,13 @@ _BEFORE = r"(?:sudo\s+(?:-u\s+[a-z]\S*\s+|-\S+\s+)*|exec\s+|(?:/\S*/)?env\s+(?:-
 _DOWNLOADED = rf"""["']?(?:\$\(|`)\s*{_DOWNLOAD}"""
 # A download that a shell runs: at the end of a pipe (the line may go on after a backslash), as a file or as a text.
 _PIPED = re.compile(
-    rf"{_DOWNLOAD}{_LINE}(?:\|{_LINE})*\|&?\s*{_BEFORE}(?:/\S*/)?{_SHELL}"
+    rf"{_DOWNLOAD}{_LINE}(?:\|{_LINE}){{0,3}}\|&?\s*{_BEFORE}(?:/\S*/)?{_SHELL}"
     rf"|(?:{_SHELL}(?:\s+-\S+)*|\bsource|(?:^|[\s;&])\.)\s+<\(\s*{_DOWNLOAD}"
     rf"|(?:{_SHELL}(?:\s+-\S+)*\s+-\w*c|{_SHELL}(?:\s+-\S+)*\s+<<<|\beval)\s+{_DOWNLOADED}",
     re.DOTALL,
 )
+_MOST_USER_DATA = 16 * 1024
+"""Bytes; EC2 takes no more."""
 _CLOCKS = re.compile(r"nvidia-smi\b[^\n]*(?:\s-ac\b|\s-lgc\b|--applications-clocks|--lock-gpu-clocks)")
 _EFA_WORD = re.compile(r"(?<![a-z0-9])efa(?![a-z0-9])", re.IGNORECASE)
 _DEFAULT_ROOT_GIB = 20
@@ -165,7 +167,7 @@ def _disks(resource: Resource, place: Node, report: Report) -> None:
 
 def _user_data(resource: Resource, report: Report) -> None:
     place = resource.at("userData") if resource.type == LAUNCH_TEMPLATE else resource.at("spec", "userData")
-    text = _decoded(place.text())
+    text = _decoded(place.text())[:_MOST_USER_DATA]
     floating = _LATEST.search(text) or _PIPED.search(text)
     if floating:
         report.refuse(resource, place, allowed="pinned releases in the image or by version", found=f"a script with {floating[0].strip()}")
