@@ -23,7 +23,7 @@ FACTS = REPOSITORY / "policy/guardrails/facts/crds.json"
 _SOURCES = {
     "karpenter-crd-chart": ("NodePool", "EC2NodeClass"),
     "mpi-operator-manifest": ("MPIJob",),
-    "volcano-chart": ("Job", "Queue"),
+    "volcano-chart": ("CronJob", "Job", "Queue"),
     "kuberay-crds": ("RayCluster", "RayJob", "RayService"),
     "training-operator-crds": ("PyTorchJob",),
 }

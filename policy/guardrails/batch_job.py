@@ -11,6 +11,7 @@ from guardrails.pool import INSTANCE_TYPE
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import GPU, NEURON, NEURON_CORE, POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import CONFIG_MAP, CRON_JOB, JOB, MPI_JOB, PYTORCH_JOB, VOLCANO_JOB
+from guardrails.training_operator import MASTER, has_master, is_elastic
 
 # A name of the pod's own may have its domain behind it; what is made of the host's name with sed is another one's.
 _OWN_ADDRESS = re.compile(
@@ -93,6 +94,9 @@ def _restart(job: Resource, spec: Node, pods: int, report: Report) -> None:
 
 def _meeting_point(resource: Resource, report: Report) -> None:
     for template in pod_templates(resource):
+        # A Master may call itself by any of its names; the Workers have to know it.
+        if resource.type == PYTORCH_JOB and template.role == MASTER:
+            continue
         for container in template.all_containers():
             with report.part():
                 for call in _of_several_nodes(resource, template, container):
@@ -112,7 +116,8 @@ def _of_several_nodes(resource: Resource, template: PodTemplate, container: Node
 
 
 def _own_option(resource: Resource, container: Node, call: command.Invocation, report: Report) -> None:
-    place, allowed = command.place(container), "the address of rank 0's pod, such as job-0.service"
+    name = "<job>-master-0, or <job>-worker-0 where there is none" if resource.type == PYTORCH_JOB else "job-0.service"
+    place, allowed = command.place(container), f"the address of rank 0's pod, such as {name}"
     for name in _MEETING:
         value = call.option(name)
         if value and _is_own(container, value):
@@ -198,9 +203,9 @@ def _node_count(resource: Resource, _: PodTemplate, container: Node, call: comma
         # One pod starts the ranks in all, by a list of hosts; a job of that pod alone reaches those of others.
         if everyone > 1 and most > everyone:
             report.refuse(resource, place, allowed=f"at most {name} {everyone}, the pods of the job", found=f"{name} {most}")
-    elif pods == 1 and _rank(call, container) is not None:
+    elif pods == 1 and resource.type != PYTORCH_JOB and gang.rank(call, container) is not None:
         return
-    elif pods == 1 and _meets(call, container):
+    elif pods == 1 and resource.type != PYTORCH_JOB and gang.meets(call, container):
         report.advise(
             resource, place, allowed=f"{name} 1, the pods of the job, unless there is a job for each node", found=f"{name} {most}"
         )
@@ -215,6 +220,10 @@ def _pods(resource: Resource) -> tuple[int, int]:
     if resource.type not in (JOB, CRON_JOB, PYTORCH_JOB, VOLCANO_JOB):
         return 0, 0
     templates = list(pod_templates(resource))
+    if resource.type == PYTORCH_JOB:
+        # The operator counts them all, also where a script calls the launcher.
+        everyone = sum(template.replicas for template in templates)
+        return everyone, everyone
     calling = sum(template.replicas for template in templates if any(gang.calls(one) for one in template.containers()))
     return calling, sum(template.replicas for template in templates)
 
@@ -223,17 +232,16 @@ def _rendezvous(resource: Resource, template: PodTemplate, container: Node, call
     if call.launcher not in command.TORCHRUN or not gang.spreads(call, container):
         return
     place, (_, most) = command.place(container), gang.nodes(call, container) or (0, 0)
-    rank, pods = _rank(call, container), gang.size(resource, template)
-    if not _meets(call, container):
-        # The operator tells the ranks of a PyTorchJob where they meet; PTJ02 judges whether it can.
-        if resource.type == PYTORCH_JOB:
-            return
+    rank, pods = gang.rank(call, container), gang.size(resource, template)
+    if not gang.meets(call, container):
+        if resource.type == PYTORCH_JOB and not (has_master(resource) or is_elastic(resource)):
+            return  # PTJ02 says that its operator can't tell where they meet.
         sources = container.at("envFrom")
         if any(sources.elements()):
             raise Undecided(sources.place)
         allowed = "--rdzv-backend=c10d and --rdzv-endpoint (or --node-rank and --master-addr)"
         report.refuse(resource, place, allowed=allowed, found=f"--nnodes {most} alone")
-    elif not _is_dynamic(call, container) and rank and rank.isdigit() and pods > 1:
+    elif not gang.is_dynamic(call, container) and rank and rank.isdigit() and pods > 1:
         report.refuse(
             resource,
             place,
@@ -245,8 +253,8 @@ def _rendezvous(resource: Resource, template: PodTemplate, container: Node, call
 def _alone(resource: Resource, template: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:
     """Without a number of nodes torchrun takes itself for the only one, whatever address it is given."""
     pods = max(gang.size(resource, template), _pods(resource)[0] if resource.type == VOLCANO_JOB else 0)
-    # mpirun starts one for each node, a PyTorchJob's operator tells the number, and another call may be the one that trains on all.
-    if pods < 2 or resource.type in (MPI_JOB, PYTORCH_JOB) or any(command.invocations(command.commands(container), command.MPIRUN)):
+    # mpirun starts one for each node, and another call may be the one that trains on all.
+    if pods < 2 or resource.type == MPI_JOB or any(command.invocations(command.commands(container), command.MPIRUN)):
         return
     others = any(gang.spreads(each, container) for each in gang.calls(container))
     if call.launcher not in command.TORCHRUN or call.flag("--standalone") or others or _is_told_nodes(call, container):
@@ -269,23 +277,6 @@ def _is_told_nodes(call: command.Invocation, container: Node) -> bool:
     if any(sources.elements()):
         raise Undecided(sources.place)
     return "nnodes" in program
-
-
-def _meets(call: command.Invocation, container: Node) -> bool:
-    """Whether torchrun's nodes find each other: by a backend that gives them ranks, or each knows its own and the address of node 0."""
-    if _is_dynamic(call, container):
-        return gang.setting(call, container, "--rdzv-endpoint") is not None
-    addresses = (gang.setting(call, container, name) for name in ("--rdzv-endpoint", "--master-addr"))
-    return _rank(call, container) is not None and any(address is not None for address in addresses)
-
-
-def _is_dynamic(call: command.Invocation, container: Node) -> bool:
-    """Whether the rendezvous gives out ranks; torchrun's own choice, static, takes every node without --node-rank for node 0."""
-    return gang.setting(call, container, "--rdzv-backend") not in (None, "static")
-
-
-def _rank(call: command.Invocation, container: Node) -> str | None:
-    return gang.setting(call, container, "--node-rank", "--machine-rank")
 
 
 def _batch_script(resource: Resource, text: Node, report: Report) -> None:
@@ -392,7 +383,7 @@ RULES = (
         types=POD_TYPES,
         check=_meeting_point,
         why="every pod waits at its own address for the others until the time-out, with all nodes paid for.",
-        fix="use the stable name of rank 0's pod, such as <job>-0.<service>.",
+        fix="use the stable name of rank 0's pod, such as <job>-0.<service> (<job>-master-0 in a PyTorchJob).",
         source="field guide section on Indexed Jobs; torch 2.15 distributed/run.py, argparse_util.py",
         valid=(_job(_torchrun(4, 8)),),
         invalid=(_job(_torchrun(4, 8, "localhost:29500")),),

@@ -5,7 +5,7 @@ import re
 from guardrails import command, environment
 from guardrails.node import Node
 from guardrails.rule import Resource
-from guardrails.template import PodTemplate
+from guardrails.template import WORKER, PodTemplate, pod_templates
 from guardrails.tokens import CRON_JOB, JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB, NODE_SET, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, VOLCANO_JOB
 
 # The pods of other kinds are copies of a server, or one for each node, unless their launcher says otherwise.
@@ -56,8 +56,29 @@ def spreads(call: command.Invocation, container: Node) -> bool:
     return told is not None and told[1] > 1
 
 
+def meets(call: command.Invocation, container: Node) -> bool:
+    """Whether torchrun's nodes find each other: by a backend that gives them ranks, or each knows its own and the address of node 0."""
+    if is_dynamic(call, container):
+        return setting(call, container, "--rdzv-endpoint") is not None
+    told = (setting(call, container, name) for name in ("--rdzv-endpoint", "--master-addr"))
+    return rank(call, container) is not None and any(address is not None for address in told)
+
+
+def is_dynamic(call: command.Invocation, container: Node) -> bool:
+    """Whether the rendezvous gives out ranks; torchrun's own choice, static, takes every node without --node-rank for node 0."""
+    return setting(call, container, "--rdzv-backend") not in (None, "static")
+
+
+def rank(call: command.Invocation, container: Node) -> str | None:
+    """The rank of its node that a launcher is told; empty where it is not literal."""
+    return setting(call, container, "--node-rank", "--machine-rank")
+
+
 def size(resource: Resource, template: PodTemplate) -> int:
     """How many pods of a template train together; 1 where each works alone."""
+    if resource.type == PYTORCH_JOB and template.role == WORKER:
+        # A Master may call itself by any name that it has; who looks for it is each Worker.
+        return sum(each.replicas for each in pod_templates(resource))
     if resource.type in _TOGETHER:
         together = not _shares_work(resource, template)
     else:

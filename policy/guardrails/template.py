@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
+from guardrails import training_operator
 from guardrails.node import Node
 from guardrails.quantity import whole
 from guardrails.rule import Resource
@@ -29,7 +31,7 @@ from guardrails.tokens import (
     VOLCANO_JOB,
 )
 
-LAUNCHER, MASTER, WORKER = "Launcher", "Master", "Worker"
+LAUNCHER, WORKER = "Launcher", "Worker"
 GPU = "nvidia.com/gpu"
 EFA = "vpc.amazonaws.com/efa"
 NEURON = "aws.amazon.com/neuron"
@@ -125,8 +127,25 @@ def _mpi_job(job: Resource) -> Iterator[PodTemplate]:
 
 
 def _pytorch_job(job: Resource) -> Iterator[PodTemplate]:
-    for role, replica in job.at("spec", "pytorchReplicaSpecs").entries():
-        yield replace(_template(replica, "replicas"), role=role)
+    made = [replace(_template(replica, "replicas"), role=role) for role, replica in job.at("spec", "pytorchReplicaSpecs").entries()]
+    pods, workers = (sum(template.replicas for template in made if role in ("", template.role)) for role in ("", WORKER))
+    given = training_operator.variables(job, pods, workers)
+    yield from (replace(template, spec=_with_variables(template.spec, given)) for template in made)
+
+
+def _with_variables(spec: Node, given: list[dict[str, Any]]) -> Node:
+    """The pod spec as its operator makes it, whose variables come behind the pod's own."""
+    if not isinstance(spec.raw, dict) or not isinstance(spec.raw.get("containers"), list):
+        return spec
+    containers = [_with_env(container, given) for container in spec.raw["containers"]]
+    return Node({**spec.raw, "containers": containers}, spec.path, spec.owner)
+
+
+def _with_env(container: Any, given: list[dict[str, Any]]) -> Any:
+    own = container.get("env") if isinstance(container, dict) else None
+    if not isinstance(container, dict) or not isinstance(own, list | None):
+        return container
+    return {**container, "env": [*(own or ()), *given]}
 
 
 def _volcano_job(job: Resource) -> Iterator[PodTemplate]:

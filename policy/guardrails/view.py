@@ -32,6 +32,7 @@ _DEVICES = frozenset({*DEVICES, EFA})
 _ASKING = frozenset({"limits", "requests"})
 # Keys under which operators have pods, or what these ask for.
 _HOLDER = re.compile(r"spec|template|resource|limits|requests|container|replica|pod|worker|job|trainer", re.IGNORECASE)
+_REPEATING = frozenset({"NodeClaim", "Workload"})
 _NO_KIND = LIST.removesuffix("List")
 _CARRIERS = frozenset({RELEASE, APPLICATION})
 _CARRIED_UNDER = {RELEASE: (("values",),), APPLICATION: (("spec", "source", "helm"), ("spec", "sources"))}
@@ -148,18 +149,32 @@ def _carried(resource: Resource) -> Iterator[Resource]:
 
 def _cron_job(cron: Resource) -> Iterator[Resource]:
     """The job that a Volcano CronJob makes at each of its times."""
-    place = cron.properties
-    for key in ("spec", "jobTemplate"):
-        if isinstance(place.raw, Mapping):
-            place = place.at(key)
-    if isinstance(place.raw, Mapping | Unknown):
+    place = _as_far(cron.properties, "spec", "jobTemplate")
+    if isinstance(place.raw, Unknown):
         yield _part(cron, VOLCANO_JOB, place)
+    elif isinstance(place.raw, Mapping):
+        yield _part(cron, VOLCANO_JOB, Node({**place.raw, "metadata": _in_namespace(place, cron)}, place.path, place.owner))
+
+
+def _in_namespace(template: Node, owner: Resource) -> Any:
+    """The metadata of a template's object, which is made in its owner's namespace."""
+    own, given = template.raw.get("metadata"), _as_far(owner.properties, "metadata", "namespace")
+    return {**own, "namespace": given.raw} if isinstance(own, Mapping) else {"namespace": given.raw} if own is None else own
+
+
+def _as_far(node: Node, *keys: str) -> Node:
+    """The value under `keys`, or the unknown one on the way there."""
+    for key in keys:
+        if isinstance(node.raw, Unknown):
+            break
+        node = node.at(key)
+    return node
 
 
 def _is_custom(kind: str) -> bool:
-    """Whether the kind is of a group that no Kubernetes of its own serves, and no chart, whose objects come by themselves."""
-    group = kind.removeprefix(_KUBERNETES).partition("/")[0]
-    return "." in group and not group.endswith((".k8s.io", "helm.sh"))
+    """Whether the kind is one of an operator's; of those that ask for what others have asked for, and of charts, nothing is made."""
+    group, _, rest = kind.removeprefix(_KUBERNETES).partition("/")
+    return "." in group and group != "helm.sh" and rest.partition(":")[2] not in _REPEATING
 
 
 def _asking(node: Node, *, within: str = "", depth: int = 0) -> Node | None:

@@ -1,16 +1,21 @@
 """Volcano jobs: what Volcano's own admission takes beyond the definition."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
+from guardrails.cron import CronError, parse
 from guardrails.facts import load
 from guardrails.names import OBJECT_NAME
 from guardrails.node import Node
 from guardrails.quantity import quantity
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.tokens import VOLCANO_JOB
+from guardrails.tokens import VOLCANO_CRON_JOB, VOLCANO_JOB
 
 _LONGEST_NAME = 63
+_LONGEST_CRON_NAME = 52
+_EVERY = re.compile(r"@every (?:[0-9]+(?:\.[0-9]*)?(?:ns|us|µs|ms|s|m|h))+")
+_TIME_ZONE = re.compile(r"[A-Za-z._0-9+][A-Za-z._0-9+-]{0,13}(?:/[A-Za-z._0-9+][A-Za-z._0-9+-]{0,13})*")
 _ROLES = {"master": "master", "worker": "worker"}
 """Flag of the mpi plug-in -> name of the task where the flag is not given."""
 _PORT = "port"
@@ -20,11 +25,40 @@ _HOST_PLUGINS = frozenset({"svc", "mpi", "pytorch", "tensorflow"})
 
 
 def _admission(job: Resource, report: Report) -> None:
+    if job.type == VOLCANO_CRON_JOB:
+        for check in (_schedule, _time_zone, _cron_name):
+            with report.part():
+                check(job, report)
+        return
     for check in (_tasks, _dependencies, _plugins, _volumes):
         with report.part():
             check(job, report)
     with report.part():
         _network(job, job.at("spec", "networkTopology"), report)
+
+
+def _schedule(cron: Resource, report: Report) -> None:
+    schedule = cron.at("spec", "schedule")
+    if "TZ" in schedule.text():
+        report.refuse(cron, schedule, allowed="a schedule without TZ, and spec.timeZone beside it")
+        return
+    try:
+        if not _EVERY.fullmatch(schedule.text()):
+            parse(schedule.text())
+    except CronError as error:
+        report.refuse(cron, schedule, allowed=str(error))
+
+
+def _time_zone(cron: Resource, report: Report) -> None:
+    zone = cron.at("spec", "timeZone")
+    if zone.present and (zone.text().lower() == "local" or not _TIME_ZONE.fullmatch(zone.text())):
+        report.refuse(cron, zone, allowed="a name of the IANA's list, such as Europe/Madrid")
+
+
+def _cron_name(cron: Resource, report: Report) -> None:
+    name = cron.at("metadata", "name")
+    if len(name.text()) > _LONGEST_CRON_NAME:
+        report.refuse(cron, name, allowed=f"at most {_LONGEST_CRON_NAME} characters: each job's name is longer by its time")
 
 
 def _named(job: Resource) -> Iterator[tuple[str, Node]]:
@@ -192,11 +226,11 @@ RULES = (
         id="VOL04",
         name="job-require-admission",
         title="Tasks, plug-ins and volumes are ones that Volcano's admission takes",
-        types=frozenset({VOLCANO_JOB}),
+        types=frozenset({VOLCANO_JOB, VOLCANO_CRON_JOB}),
         check=_admission,
         why="Volcano's admission refuses the job when the rest is made.",
         fix="name each task and mount path once, keep pods' names within 63 characters, and use plug-ins and dependencies that exist.",
-        source="volcano 1.14.1 admission: jobs/validate/admit_job.go, util.go",
+        source="volcano 1.14.1 admission: jobs/validate/admit_job.go, util.go; cronjobs/validate/admit_cronjob.go",
         valid=(_job(plugins={"mpi": ["--master=master", "--worker=worker"]}),),
         invalid=(_job(plugins={"mpi": ["--master=launcher"]}),),
     ),

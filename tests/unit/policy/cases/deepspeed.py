@@ -54,6 +54,16 @@ def job(*words: str, **changes: Any) -> Thing:
     return b.mpi_job({b.LAUNCHER_COMMAND: ["mpirun", "-np", "32", "python3", "train.py", *words], place: VOLUMES, **changes})
 
 
+def weekly(metadata: dict[str, Any], own: dict[str, Any] | None) -> Thing:
+    """A Volcano CronJob of 32 ranks; `own` is the metadata of its template."""
+    template = {
+        "spec": b.volcano_job({"spec/tasks/0/template/spec/volumes": VOLUMES}).properties["spec"],
+        **({"metadata": own} if own is not None else {}),
+    }
+    properties = {"metadata": {"name": "weekly", **metadata}, "spec": {"schedule": "0 3 * * 0", "jobTemplate": template}}
+    return Thing(type=tokens.VOLCANO_CRON_JOB, name="weekly", properties=properties)
+
+
 def reading(*volumes: dict[str, Any], **container: Any) -> Thing:
     """The same ranks, with a ConfigMap that they mount or read otherwise."""
     return job(
@@ -268,6 +278,11 @@ CASES = (
     valid("DSP01", placed(FAR), job(), edge=True),
     valid("DSP01", placed(FAR, "default"), job(**{"metadata/namespace": "training"})),
     invalid("DSP01", placed(FAR), job(**{"metadata/namespace": "training"}), says="1024 = 1 x 32 x 32", edge=True),
+    # A Volcano CronJob makes its jobs in its own namespace, whatever their template says.
+    invalid("DSP01", placed(FAR), weekly({"namespace": "training"}, None), says="1024 = 1 x 32 x 32"),
+    invalid("DSP01", placed(FAR), weekly({"namespace": "training"}, {"namespace": "other"}), says="1024 = 1 x 32 x 32", edge=True),
+    invalid("DSP01", placed(FAR, "default"), weekly({}, {"labels": {}}), says="1024 = 1 x 32 x 32", edge=True),
+    valid("DSP01", placed(FAR), weekly({}, None), edge=True),
     invalid("DSP01", placed(FAR, "default"), job(), says="1024 = 1 x 32 x 32"),
     # Every job that reads the configuration has to fit it.
     valid("DSP01", mounted(**NEAR), job(), named("second", job())),

@@ -23,7 +23,8 @@ def workers(*words: str, changes: Mapping[str, Any] | None = None, **policy: Any
     """A job of workers alone, with an elasticPolicy if one is given."""
     elastic = {"spec/elasticPolicy": policy} if policy else {}
     command = {f"{b.TORCH_CONTAINER}/command": list(words)} if words else {}
-    return b.pytorch_job({MASTER: b.DELETE, **elastic, **command, **(changes or {})})
+    own = {path: value for path, value in (changes or {}).items() if not path.startswith(MASTER)}
+    return b.pytorch_job({MASTER: b.DELETE, **elastic, **command, **own})
 
 
 def scheduled_by_volcano(template: object) -> Thing:
@@ -31,6 +32,22 @@ def scheduled_by_volcano(template: object) -> Thing:
     return Thing(type=tokens.VOLCANO_CRON_JOB, name="weekly", properties={"metadata": {"name": "weekly"}, "spec": spec})
 
 
+def setting(**variables: str) -> dict[str, Any]:
+    """Both roles have these variables of their own."""
+    env = [{"name": name, "value": value} for name, value in variables.items()]
+    return {f"{role}/env": env for role in (b.TORCH_MASTER_CONTAINER, b.TORCH_CONTAINER)}
+
+
+def cron(name: str = "weekly", **spec: Any) -> Thing:
+    """A Volcano CronJob in a namespace."""
+    job = scheduled_by_volcano({"spec": VOLCANO_SPEC})
+    changes = {"metadata": {"name": name, "namespace": "training"}, **{f"spec/{key}": value for key, value in spec.items()}}
+    return Thing(type=job.type, name="weekly", properties=b.changed(job.properties, changes))
+
+
+PLAIN = {"name": "pytorch", "image": "registry.example/trainer:1.0.0"}
+PORTS = f"{b.TORCH_CONTAINER}/ports"
+ONE_GPU = {f"{role}/resources/limits": {GPU: 1} for role in (b.TORCH_MASTER_CONTAINER, b.TORCH_CONTAINER)}
 VOLCANO_SPEC = b.volcano_job().properties["spec"]
 TRAIN = ("torchrun", "train.py")
 
@@ -100,7 +117,6 @@ CASES = (
     valid("PTJ02", workers("torchrun", "--nnodes=3", "train.py", minReplicas=1, maxReplicas=3)),
     valid("PTJ02", workers(*TRAIN, changes={f"{WORKER}/replicas": 1}), edge=True),
     valid("PTJ02", workers("torchrun", "--nnodes=3", "--rdzv-backend=c10d", "--rdzv-endpoint=align-worker-0:23456", "train.py")),
-    valid("PTJ02", workers(*TRAIN, changes={f"{b.TORCH_CONTAINER}/env": [{"name": "MASTER_ADDR", "value": "align-worker-0"}]})),
     valid("PTJ02", b.pytorch_job({LEAST: 4}), edge=True),
     valid("PTJ02", workers(minReplicas=2, maxReplicas=3, changes={LEAST: 2}), edge=True),
     valid(
@@ -170,4 +186,106 @@ CASES = (
         ),
         says="--nnodes 2",
     ),
+    # Ports: the operator makes a Service of each of the container's, with its own beside them.
+    valid("PTJ01", b.pytorch_job({PORTS: [{"containerPort": 23456, "name": "pytorchjob-port"}]}), edge=True),
+    valid("PTJ01", b.pytorch_job({PORTS: [{"containerPort": 29500, "name": "nccl"}, {"containerPort": 9, "name": "metrics"}]})),
+    valid(
+        "PTJ01",
+        b.pytorch_job({f"{WORKER}/template/spec/containers": [PLAIN, {"name": "x", "image": "i:1.0.0", "ports": [{"containerPort": 1}]}]}),
+    ),
+    invalid("PTJ01", b.pytorch_job({PORTS: [{"containerPort": 29500}]}), says="ports[0].name is unset; allowed: a name"),
+    invalid("PTJ01", b.pytorch_job({PORTS: [{"containerPort": 23456, "name": "nccl"}]}), says="containerPort is 23456", edge=True),
+    invalid(
+        "PTJ01",
+        b.pytorch_job({PORTS: [{"containerPort": 1, "name": "pytorchjob-port"}, {"containerPort": 1, "name": "b"}]}),
+        says="ports[1].containerPort is 1; allowed: a number of its own",
+    ),
+    invalid(
+        "PTJ01",
+        b.pytorch_job({PORTS: [{"containerPort": 1, "name": "pytorchjob-port"}, {"containerPort": 2}]}),
+        says="ports[1].name is unset",
+    ),
+    # Restarts, ranges and rendezvous of an elasticPolicy.
+    *(valid("PTJ01", b.pytorch_job({f"{WORKER}/restartPolicy": policy})) for policy in ("OnFailure", "ExitCode", "Never")),
+    invalid("PTJ01", b.pytorch_job({f"{MASTER}/restartPolicy": "Always"}), says="Master.restartPolicy is Always; allowed: OnFailure"),
+    valid("PTJ01", workers(minReplicas=4, maxReplicas=8, metrics=[{"type": "Resource"}])),
+    valid("PTJ01", workers(minReplicas=1, maxReplicas=2, metrics=[{"type": "Resource"}])),
+    invalid("PTJ01", workers(minReplicas=4, maxReplicas=3, metrics=[{"type": "Resource"}]), says="maxReplicas is 3; allowed: at least 4"),
+    invalid(
+        "PTJ01", b.pytorch_job({"spec/elasticPolicy": {"rdzvBackend": "c10d"}}), says="maxReplicas is unset, so 3; allowed: at least 4"
+    ),
+    *(valid("PTJ01", workers(rdzvBackend=backend, rdzvHost="etcd.infra")) for backend in ("etcd", "etcd-v2", "c10d")),
+    invalid("PTJ01", workers(rdzvBackend="c10"), says="rdzvBackend is c10; allowed: c10d"),
+    invalid("PTJ01", workers(rdzvBackend="etcd"), says="rdzvHost is unset; allowed: the host of the etcd server", edge=True),
+    *(
+        invalid("PTJ01", workers(rdzvHost=host), says=f"rdzvHost is {host}; allowed: a host that all pods reach")
+        for host in ("localhost", "127.0.0.1", "[::1]", "::1")
+    ),
+    invalid("PTJ01", workers(rdzvConf=[]), says="rdzvConf is []; allowed: at least one setting"),
+    valid("PTJ01", workers(rdzvConf=[{"key": "timeout", "value": "900"}]), edge=True),
+    # Where ranks meet, and how many there are.
+    invalid("JOB03", running("torchrun", "--rdzv-backend=c10d", "t.py"), says="--rdzv-backend=c10d and --rdzv-endpoint"),
+    invalid("JOB03", running("torchrun", "--nnodes=4", "--rdzv-backend=c10d", "t.py"), says="--rdzv-backend=c10d and --rdzv-endpoint"),
+    invalid("JOB03", workers(*TRAIN, rdzvBackend="static"), says="--rdzv-backend=c10d and --rdzv-endpoint"),
+    valid("JOB03", workers(*TRAIN, rdzvBackend="c10d")),
+    valid("JOB03", workers(*TRAIN)),
+    invalid(
+        "JOB03",
+        b.pytorch_job({WORKER: b.DELETE, COMMANDS[0]: ["torchrun", "--nnodes=2", "t.py"]}),
+        says="is --nnodes 2; allowed: --nnodes 1",
+    ),
+    valid("JOB03", b.pytorch_job({WORKER: b.DELETE})),
+    valid("JOB03", running(*TRAIN, changes=setting(PET_NNODES="2", PET_NPROC_PER_NODE="16"))),
+    invalid("JOB03", running(*TRAIN, changes={"spec/nprocPerNode": "16", **setting(PET_NPROC_PER_NODE="4")}), says="16 processes per node"),
+    invalid("PTJ02", running(*TRAIN, changes={"spec/nprocPerNode": "16", **setting(PET_NPROC_PER_NODE="4")}), says="nprocPerNode is 16"),
+    invalid("PTJ02", workers(*TRAIN, changes=setting(MASTER_ADDR="align-worker-0")), says="Master is unset, with 3 pods"),
+    invalid("PTJ02", workers(*TRAIN, changes=setting(PET_MASTER_ADDR="align-worker-0")), says="Master is unset, with 3 pods"),
+    invalid("PTJ02", workers("torchrun", "--nnodes=3", "--rdzv-endpoint=align-worker-0:29500", "t.py"), says="Master is unset"),
+    valid("PTJ02", workers("torchrun", "--master-addr=align-worker-0", "--node-rank=$RANK", "t.py")),
+    valid("PTJ02", workers("python3", "t.py", changes={**setting(MASTER_ADDR="align-worker-0"), **ONE_GPU})),
+    invalid("PTJ02", workers("python3", "t.py", rdzvBackend="c10d", changes=ONE_GPU), says="no torchrun is called"),
+    valid("PTJ02", workers("/opt/run.sh", rdzvBackend="c10d")),
+    valid("PTJ02", workers("python3", "t.py", rdzvBackend="c10d", changes={**ONE_GPU, f"{WORKER}/replicas": 1}), edge=True),
+    invalid("PTJ02", running("torchrun", "--nnodes=1", "t.py"), says="is --nnodes 1; allowed: --nnodes 4, the pods of the job."),
+    invalid("PTJ02", workers("torchrun", "--nnodes=1", "t.py", rdzvBackend="c10d"), says="the pods of the job, unless each trains alone"),
+    invalid("PTJ02", workers("torchrun", "--standalone", "--nnodes=1", "t.py"), says="unless each trains alone"),
+    valid("PTJ02", b.pytorch_job({WORKER: b.DELETE, COMMANDS[0]: ["torchrun", "--nnodes=1", "t.py"]}), edge=True),
+    valid("PTJ02", b.pytorch_job({"spec/elasticPolicy": {"rdzvBackend": "c10d"}, LEAST: 3}), edge=True),
+    invalid("PTJ02", b.pytorch_job({"spec/elasticPolicy": {"rdzvBackend": "c10d"}, LEAST: 2}), says="at least 3", edge=True),
+    valid("PTJ02", workers(minReplicas=4, maxReplicas=8, metrics=[{"type": "Resource"}], changes={LEAST: 4}), edge=True),
+    *(
+        invalid("PTJ02", running(*TRAIN, changes={"spec/nprocPerNode": text}), says=f"nprocPerNode is {text}")
+        for text in ("\u00b2", "eight", "-1", "0", "08")
+    ),
+    *(valid("PTJ02", running(*TRAIN, changes={"spec/nprocPerNode": text})) for text in ("gpu", "cpu", "xpu")),
+    invalid("PTJ02", running("python3", "t.py", changes={"spec/nprocPerNode": "8", **ONE_GPU}), says="WORLD_SIZE is a multiple of it"),
+    valid("PTJ02", running("python3", "t.py", changes={"spec/nprocPerNode": "1", **ONE_GPU}), edge=True),
+    # A pod's own address: what the operator sets again does not count, and a Master may call itself as it likes.
+    *(
+        invalid("JOB02", running("torchrun", *words, "t.py", changes={f"{WORKER}/replicas": 1}), says="<job>-master-0")
+        for words in (["--rdzv-backend=c10d", "--rdzv-endpoint=localhost:29400"], ["--master-addr=127.0.0.1"], ["--standalone"])
+    ),
+    valid("JOB02", running(*TRAIN, changes=setting(MASTER_ADDR="localhost"))),
+    invalid("JOB02", workers(*TRAIN, changes=setting(MASTER_ADDR="localhost")), says="env[0].value is localhost"),
+    valid(
+        "JOB02",
+        b.pytorch_job(
+            {
+                COMMANDS[0]: ["torchrun", "--rdzv-backend=c10d", "--rdzv-endpoint=localhost:29400", "t.py"],
+                COMMANDS[1]: ["torchrun", "--rdzv-backend=c10d", "--rdzv-endpoint=align-master-0:29400", "t.py"],
+            }
+        ),
+    ),
+    # A Volcano CronJob is in a namespace, and so are its jobs.
+    invalid("VOL04", cron(schedule=b.DELETE), says="spec.schedule is unset; allowed: five fields"),
+    invalid("VOL04", cron(schedule="61 * * * *"), says="spec.schedule is 61 * * * *"),
+    invalid("VOL04", cron(schedule="TZ=UTC 0 3 * * *"), says="a schedule without TZ"),
+    invalid("VOL04", cron(timeZone="Local"), says="spec.timeZone is Local"),
+    invalid("VOL04", cron(timeZone=""), says="spec.timeZone is"),
+    invalid("VOL04", cron(timeZone="Europe/-x"), says="spec.timeZone is Europe/-x"),
+    invalid("VOL04", cron(name="a" * 53), says="at most 52 characters", edge=True),
+    valid("VOL04", cron(name="a" * 52), edge=True),
+    valid("VOL04", cron(schedule="@every 1h30m", timeZone="America/Argentina/Buenos_Aires")),
+    valid("VOL04", cron(schedule="@weekly")),
+    invalid("KUB01", cron(concurrencyPolicy="Never"), says="spec.concurrencyPolicy is Never"),
 )
