@@ -20,7 +20,8 @@ _EBS_DRIVERS = frozenset({"ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com", "kuber
 """The driver, that of EKS Auto Mode, and the name of old that Kubernetes hands over to the driver."""
 _LATE = "WaitForFirstConsumer"
 _CLASS = frozenset({STORAGE_CLASS})
-_FILE_SYSTEM_ID = re.compile(r"fs-[0-9a-f]{8,}(/.*)?")
+_FILE_SYSTEM_ID = re.compile(r"(fs-[0-9a-f]{8,})(?![0-9A-Za-z])")
+"""How a handle begins that names a file system, as the DNS name of one does."""
 _OCTAL = re.compile(r"[0-7]{3,4}")
 _PROVISIONER_KEY = "csi.storage.k8s.io/"
 _NUMBERS = ("perUnitStorageThroughput", "automaticBackupRetentionDays", "metadataIops")
@@ -170,8 +171,16 @@ def _static_volumes(program: Program, report: Report) -> None:
 
 
 def _static_volume(program: Program, volume: Resource, report: Report) -> None:
+    with report.part():
+        _static_mount(volume, _origins(program, volume), report)
+    with report.part():
+        _static_rules(volume, report)
+    with report.part():
+        _mount_options(program, volume, report)
+
+
+def _static_mount(volume: Resource, origins: list[Resource], report: Report) -> None:
     csi = volume.at("spec", "csi")
-    origins = targets(program, volume, "spec", LUSTRE, place=csi.at("volumeHandle"))
     with report.part():
         _handle(volume, csi.at("volumeHandle"), origins, report)
     for key in ("dnsname", "mountname"):
@@ -181,10 +190,6 @@ def _static_volume(program: Program, volume: Resource, report: Report) -> None:
                 report.refuse(volume, place, allowed=f"the file system's {key}")
     with report.part():
         _mount_name(volume, csi.at("volumeAttributes", "mountname"), origins, report)
-    with report.part():
-        _static_rules(volume, report)
-    with report.part():
-        _mount_options(program, volume, report)
 
 
 def _is_said(volume: Resource, place: Node, origins: list[Resource]) -> bool:
@@ -198,10 +203,12 @@ def _is_called_fsx(origins: list[Resource]) -> bool:
 
 
 def _handle(volume: Resource, place: Node, origins: list[Resource], report: Report) -> None:
-    if _comes_from(volume, origins):
+    if not place.known and _comes_from(volume, origins):
         return
-    if not _FILE_SYSTEM_ID.fullmatch(place.text()):
+    if not place.text():
         report.refuse(volume, place, allowed="the id of a file system, fs-...")
+    elif not _comes_from(volume, origins) and not _FILE_SYSTEM_ID.match(place.text()):
+        report.advise(volume, place, allowed="the id of a file system, fs-..., though the driver mounts by dnsname and mountname alone")
 
 
 def _comes_from(volume: Resource, origins: list[Resource]) -> bool:
@@ -304,17 +311,36 @@ def volume_of(program: Program, claim: Resource) -> Resource | None:
 
 
 def lustre_of(program: Program, volume: Resource) -> list[Resource]:
-    """The Lustre file systems that a volume is of: by where its values come from, or by the literal id.
+    """The Lustre file systems that a volume is of: by a literal id, or by where its values come from.
 
     Raises:
         Undecided: it is of one, and neither says which.
     """
     if volume.at("spec", "csi", "driver").text() != LUSTRE_DRIVER:
         return []
-    handle = volume.at("spec", "csi", "volumeHandle")
-    if not volume.sources.get("spec"):
-        demand(handle)
-    return targets(program, volume, "spec", LUSTRE, place=handle)
+    origins = _origins(program, volume)
+    if not origins and not volume.sources.get("spec"):
+        for place in _id_places(volume):
+            demand(place)
+            if _FILE_SYSTEM_ID.match(place.text()):
+                break
+    return origins
+
+
+def _origins(program: Program, volume: Resource) -> list[Resource]:
+    """The Lustre file systems that the volume names by an id, which need not be all of its handle, or that its values come from."""
+    for place in _id_places(volume):
+        found = _FILE_SYSTEM_ID.match(place.text()) if place.known else None
+        if found:
+            return targets(program, volume, "spec", LUSTRE, place=Node(found[1]))
+    return [each for each in program.of(LUSTRE) if _comes_from(volume, [each])]
+
+
+def _id_places(volume: Resource) -> list[Node]:
+    """Where a volume may have the id of its file system: a handle is any text, and the driver mounts by the DNS name."""
+    csi = volume.at("spec", "csi")
+    attributes = csi.at("volumeAttributes")
+    return [csi.at("volumeHandle"), attributes.at("dnsname") if attributes.known else attributes]
 
 
 def _late_binding(resource: Resource, report: Report) -> None:

@@ -15,6 +15,7 @@ from tests.unit.policy.analyzer import UNKNOWN, Thing, analyze, not_evaluated, r
 from tests.unit.policy.case import Case
 from tests.unit.policy.cases import CASES
 from tests.unit.policy.cases.batch_job import ENV_FROM, SET, shell
+from tests.unit.policy.cases.csi import CSI, FILES, FROM_FILES, MADE, volume
 from tests.unit.policy.cases.network import CLOSED, CLUSTER, ML, OPEN, carrying, group
 from tests.unit.policy.mutation import REMOVE, with_each
 from tests.unit.policy.test_cases import name
@@ -104,6 +105,15 @@ def test_a_list_of_groups_is_not_decided_where_others_than_groups_give_it_member
     said = analyze(group("nodes", **CLOSED), template, rules=[RULE_BY_ID["EFA04"]])
     assert violations(said, "EFA04") == []
     assert "needs template.vpcSecurityGroupIds" in not_evaluated(said, "EFA04")[0]
+
+
+@pytest.mark.parametrize("dns", [UNKNOWN, "fs-0123456789abcdef0.fsx.us-east-1.amazonaws.com"])
+@pytest.mark.parametrize("handle", ["my-volume", "fs-0123456789abcdef0/a"])
+@pytest.mark.parametrize("files", [FILES, MADE])
+def test_a_volume_is_of_the_file_system_that_gives_its_values_whatever_the_handle(files: Thing, handle: str, dns: str) -> None:
+    of_files = volume({f"{CSI}/volumeHandle": handle, f"{CSI}/volumeAttributes": {"dnsname": dns, "mountname": "fsx"}}, FROM_FILES)
+    (said,) = violations(analyze(files, of_files, rules=[RULE_BY_ID["CSI04"]]), "CSI04")
+    assert "only SCRATCH_1 is called fsx, and this is PERSISTENT_2" in said
 
 
 @pytest.mark.parametrize(

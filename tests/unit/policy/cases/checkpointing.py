@@ -119,10 +119,10 @@ def shared(path: str, **volume: Any) -> Thing:
 FILES_ID = "fs-0123456789abcdef0"
 
 
-def static(kind: str, known: bool = True, name: str = "volume") -> tuple[Thing, Thing, Thing]:
+def static(kind: str, known: bool = True, name: str = "volume", **attributes: Any) -> tuple[Thing, Thing, Thing]:
     """A claim of the name that the job mounts, on a volume of a file system of the program, by its id or by where it comes from."""
     files = b.lustre(deploymentType=kind, storageCapacity=1200, **({"id": FILES_ID} if known else {}))
-    csi = {"driver": "fsx.csi.aws.com", "volumeHandle": FILES_ID if known else UNKNOWN}
+    csi = {"driver": "fsx.csi.aws.com", "volumeHandle": FILES_ID if known else UNKNOWN, **attributes}
     volume = Thing(
         type=tokens.PERSISTENT_VOLUME,
         name=name,
@@ -206,6 +206,20 @@ CASES = (
     valid("CKP01", gang("--save /state/run"), *static("PERSISTENT_1", known=False)),
     valid("CKP01", gang("--save /state/run", None, **{"metadata/namespace": "other"}), *static("SCRATCH_2"), edge=True),
     invalid("CKP01", gang("--save /state/run"), *static("SCRATCH_2"), says="/state/run (on SCRATCH_2 Lustre)"),
+    # The driver takes any handle, and mounts by the DNS name.
+    *(
+        invalid("CKP01", gang("--save /state/run"), *static("SCRATCH_2", known, "volume", **csi), says="/state/run (on SCRATCH_2 Lustre)")
+        for known, csi in (
+            (True, {"volumeHandle": f"{FILES_ID}/a"}),
+            (False, {"volumeHandle": f"{FILES_ID}/a"}),
+            (False, {"volumeHandle": "my-volume"}),
+            (False, {"volumeHandle": "my-volume", "volumeAttributes": {"dnsname": UNKNOWN}}),
+            (True, {"volumeHandle": "my-volume", "volumeAttributes": {"dnsname": f"{FILES_ID}.fsx.us-east-1.amazonaws.com"}}),
+        )
+    ),
+    valid("CKP01", gang("--save /state/run"), *static("SCRATCH_2", volumeHandle="fs-0123456789abcdef1/a"), edge=True),
+    valid("CKP01", gang("--save /state/run"), *static("PERSISTENT_2", volumeHandle=f"{FILES_ID}/a")),
+    valid("CKP01", gang("--save /state/run"), *static("SCRATCH_2", volumeHandle="my-volume")),
     invalid("CKP01", gang("--save /state/run"), *static("SCRATCH_1", known=False), says="/state/run (on SCRATCH_1 Lustre)"),
     invalid("CKP01", gang("--save /state/run"), lustre("")[0], lustre("")[1], says="(on SCRATCH_1 Lustre)", edge=True),
     # Whatever reads a setting, and however.

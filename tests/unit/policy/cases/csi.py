@@ -121,6 +121,10 @@ def scratch_pod() -> Thing:
     return Thing(type=tokens.POD, name="trainer", properties={"metadata": {"name": "trainer"}, "spec": spec})
 
 
+def lustre_of_unknown_id() -> Thing:
+    return replace(FILES, properties={**FILES.properties, "id": UNKNOWN})
+
+
 CASES = (
     valid("CSI02", efs()),
     invalid("CSI03", named(EBS, metadata={"name": "gp3"}), lustre(deploymentType="SCRATCH_2"), claim("1Gi"), says="makes 1200 GiB"),
@@ -240,7 +244,31 @@ CASES = (
     ),
     invalid("CSI04", FLOCK, volume({"spec/mountOptions": b.DELETE}), claim("1Gi", STATIC), says="those of class dynamic", edge=True),
     valid("CSI04", volume(), claim("1200Gi")),
+    # The driver mounts by DNS and mount name: a handle is any text, and says of which file system the volume is where it begins with an id.
     invalid("CSI04", volume({f"{CSI}/volumeHandle": "lustre"}), says="volumeHandle is lustre"),
+    invalid("CSI04", volume({f"{CSI}/volumeHandle": ""}), says='volumeHandle is ""; allowed: the id of a file system, fs-...', edge=True),
+    invalid("CSI04", FILES, volume({f"{CSI}/volumeHandle": b.DELETE}, FROM_FILES), says="volumeHandle is unset", edge=True),
+    valid("CSI04", volume({f"{CSI}/volumeHandle": "fs-0123456789abcdef0/scratch"})),
+    valid("CSI04", volume({f"{CSI}/volumeHandle": "fs-0123456789abcdef0-scratch"})),
+    invalid("CSI04", volume({f"{CSI}/volumeHandle": "fs-0123456789abcdefg"}), says="volumeHandle is fs-0123456789abcdefg", edge=True),
+    valid("CSI04", MADE, volume({f"{CSI}/volumeHandle": "my-volume"}, FROM_FILES)),
+    valid("CSI04", FILES, volume({**OUTPUTS, f"{CSI}/volumeHandle": "my-volume"}, FROM_FILES)),
+    *(
+        invalid(
+            "CSI04",
+            MADE,
+            volume({MOUNT: "fsx", f"{CSI}/volumeHandle": handle}),
+            says="only SCRATCH_1 is called fsx, and this is PERSISTENT_2",
+        )
+        for handle in ("fs-0123456789abcdef0/a", "my-volume")
+    ),
+    valid(
+        "CSI04", b.lustre(deploymentType="SCRATCH_1"), volume({f"{CSI}/volumeHandle": "my-volume", MOUNT: b.DELETE}, FROM_FILES), edge=True
+    ),
+    valid("CSI04", FIRST, volume({f"{CSI}/volumeHandle": "fs-0123456789abcdef0/a", MOUNT: b.DELETE}), edge=True),
+    valid("CSI04", MADE, volume({f"{CSI}/volumeHandle": "fs-0123456789abcdef1/a", MOUNT: "fsx"}), edge=True),
+    # What the id of another file system may decide hides nothing else.
+    invalid("CSI04", lustre_of_unknown_id(), volume({"spec/accessModes": ["ReadWriteOnce"]}), says="accessModes is [ReadWriteOnce]"),
     invalid("CSI04", volume({f"{CSI}/volumeAttributes/dnsname": b.DELETE}), says="dnsname is unset"),
     invalid("CSI04", volume({MOUNT: b.DELETE}), says="mountname is unset"),
     invalid("CSI04", MADE, volume({MOUNT: "fsx"}), says="only SCRATCH_1 is called fsx, and this is PERSISTENT_2"),
