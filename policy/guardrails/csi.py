@@ -22,6 +22,8 @@ _LATE = "WaitForFirstConsumer"
 _CLASS = frozenset({STORAGE_CLASS})
 _FILE_SYSTEM_ID = re.compile(r"(fs-[0-9a-f]{8,})(?![0-9A-Za-z])")
 """How a handle begins that names a file system, as the DNS name of one does."""
+_EFS_TYPES = ("efs", "s3files")
+"""What the driver of EFS takes for the type of the file system where a handle begins with it."""
 _OCTAL = re.compile(r"[0-7]{3,4}")
 _PROVISIONER_KEY = "csi.storage.k8s.io/"
 _NUMBERS = ("perUnitStorageThroughput", "automaticBackupRetentionDays", "metadataIops")
@@ -407,8 +409,10 @@ def _point_of(program: Program, volume: Resource) -> Resource | None:
         demand(handle)
     if handle.known:
         # File system, folder and access point in one text, of which the last two may be missing: fs-...:/folder:fsap-...
-        point = Node(handle.text().partition(":")[2].partition(":")[2])
-        if not point.raw:
+        kind, *parts = handle.text().split(":")
+        point = Node(":".join(parts[2:] if kind in _EFS_TYPES else parts[1:]))
+        # An access point of S3 Files is another thing, which says nothing of owners here.
+        if kind == "s3files" or not point.raw:
             return None
     points = targets(program, volume, "spec", ACCESS_POINT, place=point)
     return points[0] if points else None
@@ -530,7 +534,7 @@ RULES = (
         mandatory=False,
         why="the access point replaces the pod's user, so chown and writes as another user fail with permission denied.",
         fix="run as the access point's uid, and remove the chown.",
-        source="aws-efs-csi-driver 3.4.1, dynamic provisioning; EFS guide: access points",
+        source="aws-efs-csi-driver 3.4.1, dynamic provisioning and node.go (parseVolumeId); EFS guide: access points",
         valid=(*_class(EFS_DRIVER, **_EFS), _claim("10Gi"), _pod()),
         invalid=(*_class(EFS_DRIVER, **_EFS), _claim("10Gi"), _pod(_CHOWN)),
     ),

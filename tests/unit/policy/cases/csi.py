@@ -125,6 +125,10 @@ def lustre_of_unknown_id() -> Thing:
     return replace(FILES, properties={**FILES.properties, "id": UNKNOWN})
 
 
+def by_efs(handle: Any) -> Thing:
+    return volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": handle}})
+
+
 CASES = (
     valid("CSI02", efs()),
     invalid("CSI03", named(EBS, metadata={"name": "gp3"}), lustre(deploymentType="SCRATCH_2"), claim("1Gi"), says="makes 1200 GiB"),
@@ -350,6 +354,26 @@ CASES = (
     valid("CSI06", claim("1Gi", STATIC), volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1"}}), NEW_POINT, pod(user=0)),
     valid("CSI06", claim("1Gi", STATIC), volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1::"}}), NEW_POINT, pod(user=0)),
     valid("CSI06", claim("1Gi", STATIC), FROM_HOME, POINT, pod(user=0)),
+    # A handle may begin with the type of the file system.
+    *(
+        invalid(
+            "CSI06",
+            claim("1Gi", STATIC),
+            by_efs(f"efs:fs-1:{folder}:fsap-1"),
+            MADE_POINT,
+            pod(user=0),
+            says="runAsUser is 0; allowed: 1000",
+        )
+        for folder in ("", "/team")
+    ),
+    invalid(
+        "CSI06", claim("1Gi", STATIC), by_efs("efs:fs-1::fsap-2"), MADE_POINT, OTHER_POINT, pod(user=1000), says="allowed: 2000", edge=True
+    ),
+    valid("CSI06", claim("1Gi", STATIC), by_efs("efs:fs-1::fsap-1"), MADE_POINT, OTHER_POINT, pod(user=1000)),
+    *(
+        valid("CSI06", claim("1Gi", STATIC), by_efs(handle), MADE_POINT, pod(user=0), edge=True)
+        for handle in ("efs:fs-1", "efs:fs-1:fsap-1", "efs:fs-1::", "s3files:fs-1::fsap-1", "EFS:fs-1::fsap-1", "efs", "s3files")
+    ),
     # Claims of one name in two namespaces, and one whose name is not known yet.
     invalid("CSI06", claim("1Gi", {"metadata/name": UNKNOWN}), efs(), claim("10Gi"), pod(CHOWN), says="no chown"),
     valid("CSI06", efs(), claim("10Gi", {"metadata/namespace": "research"}), pod(CHOWN), edge=True),
