@@ -8,7 +8,7 @@ from guardrails import selector
 from guardrails.efa import FABRIC_CARDS, has_efa, interfaces, is_efa
 from guardrails.firewall import GROUP_TYPES, opens_itself
 from guardrails.launch import pools_with
-from guardrails.links import decided, demand, targets
+from guardrails.links import decided, demand, is_known, targets
 from guardrails.lustre import flag
 from guardrails.node import Node, Undecided
 from guardrails.placing import users_of
@@ -78,7 +78,7 @@ def _any_listed(program: Program, resource: Resource, key: str, place: Node, tel
     strangers = [member for member in members if not member.known or all(member.value != group.at("id").raw for group in by_id)]
     if place.known and not strangers:
         _require_one(program, by_id, tell, judged)
-    elif len(strangers) <= len(by_source):
+    elif _groups_needed(program, resource, key, strangers) <= len(by_source):
         _demand_members(program, resource, key, place, by_id, by_source)
         _require_one(program, groups, tell, judged)
     elif any(member.known for member in members):
@@ -89,17 +89,36 @@ def _any_listed(program: Program, resource: Resource, key: str, place: Node, tel
         demand(place)
 
 
+def _groups_needed(program: Program, resource: Resource, key: str, strangers: list[Node]) -> int:
+    """How many groups the sources of a property have to be for `strangers` to be surely among them.
+
+    Interfaces have their sources in common: the ids of one may be those of groups made elsewhere, and another's those of the sources.
+    """
+    if key != _INTERFACES or any(not member.known for member in strangers):
+        return len(strangers)
+    own = [group.at("id").raw for group in program.of(SECURITY_GROUP)]
+    given = [member.raw for each in _all_lists(resource) if each.known for member in each.elements()]
+    return len({each for each in given if isinstance(each, str) and each not in own})
+
+
+def _all_lists(resource: Resource) -> list[Node]:
+    return [interface.at("securityGroups") for interface in interfaces(resource).elements()]
+
+
 def _demand_members(program: Program, resource: Resource, key: str, place: Node, by_id: list[Resource], by_source: list[Resource]) -> None:
-    """Raise `Undecided` where it matters which of the property's sources a list that is not all known has members of."""
+    """Raise `Undecided` where it matters which of the property's sources a list has members of, and some of them are not known."""
     shared = key == _INTERFACES
+    lists = _all_lists(resource) if shared else []
+    # What another list is still to get may be all that the sources give.
+    waits = is_known(place) and not all(is_known(each) for each in lists)
     # A subnet is a source of interfaces, and gives no group.
     others = set(resource.sources.get(key, ())) - {each.urn for each in program.of(SECURITY_GROUP, SUBNET)}
-    if not (shared and len(by_source) > 1) and (not others or (place.known and not shared)):
+    if not waits and not (shared and len(by_source) > 1) and (not others or (place.known and not shared)):
         return
     is_open = [_opens_both_ways(program, group) is True for group in (*by_id, *by_source)]
     if any(is_open[: len(by_id)] if shared else is_open) or all(is_open):
         return
-    for unseen in (place, *(group.at("id") for group in by_source)):
+    for unseen in (place, *lists, *(group.at("id") for group in by_source)):
         demand(unseen)
 
 

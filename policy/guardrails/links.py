@@ -10,7 +10,8 @@ from guardrails.rule import Resource
 def targets(program: Program, resource: Resource, key: str, *types: str, place: Node | None = None) -> list[Resource]:
     """The resources of `types` that the property `key` names, or, with `place`, those that this part of it does.
 
-    The sources are those of the whole property, so a part of which all is known names by its ids alone those whose ids are known.
+    The sources are those of the whole property, so a part of which all is known names by its ids alone those that have one, and none whose
+    id is yet to come.
 
     Raises:
         Undecided: a literal id is none of the known ones, and the id of one of them is unknown.
@@ -18,11 +19,11 @@ def targets(program: Program, resource: Resource, key: str, *types: str, place: 
     literal = set(_literals(place if place is not None else resource.at(key)))
     origins = resource.sources.get(key, ())
     candidates = list(program.of(*types))
-    settled = place is not None and place.present and _is_known(place)
+    settled = place is not None and place.present and is_known(place)
     found = []
     for target in candidates:
         identity = _identity(target)
-        comes_from = bool(target.urn) and target.urn in origins and not (settled and identity is not None)
+        comes_from = bool(target.urn) and target.urn in origins and not (settled and target.at("id").present)
         found += [target] if comes_from or identity in literal else []
     if literal and not found:
         for candidate in candidates:
@@ -65,6 +66,11 @@ def demand(node: Node) -> None:
         member.value  # noqa: B018
 
 
+def is_known(node: Node) -> bool:
+    """Whether a value, and each member where it is a list, is known."""
+    return node.known and all(member.known for member in node.elements())
+
+
 def decided(checks: Sequence[bool | Undecided]) -> bool:
     """Whether any check holds; raises the first `Undecided` among them if none does."""
     if any(check is True for check in checks):
@@ -78,10 +84,6 @@ def decided(checks: Sequence[bool | Undecided]) -> bool:
 def _identity(resource: Resource) -> str | None:
     raw = resource.at("id").raw
     return raw if isinstance(raw, str) else None
-
-
-def _is_known(node: Node) -> bool:
-    return node.known and all(member.known for member in node.elements())
 
 
 def _literals(node: Node) -> Iterator[str]:

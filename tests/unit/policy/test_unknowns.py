@@ -2,6 +2,7 @@
 
 import itertools
 import os
+from typing import Any
 
 import pytest
 from google.protobuf import json_format
@@ -16,7 +17,7 @@ from tests.unit.policy.case import Case
 from tests.unit.policy.cases import CASES
 from tests.unit.policy.cases.batch_job import ENV_FROM, SET, shell
 from tests.unit.policy.cases.csi import CSI, FILES, FROM_FILES, MADE, volume
-from tests.unit.policy.cases.network import CLOSED, CLUSTER, ML, OPEN, carrying, group
+from tests.unit.policy.cases.network import CLOSED, CLUSTER, ML, OPEN, carrying, group, two_lists
 from tests.unit.policy.mutation import REMOVE, with_each
 from tests.unit.policy.test_cases import name
 
@@ -114,6 +115,20 @@ def test_a_volume_is_of_the_file_system_that_gives_its_values_whatever_the_handl
     of_files = volume({f"{CSI}/volumeHandle": handle, f"{CSI}/volumeAttributes": {"dnsname": dns, "mountname": "fsx"}}, FROM_FILES)
     (said,) = violations(analyze(files, of_files, rules=[RULE_BY_ID["CSI04"]]), "CSI04")
     assert "only SCRATCH_1 is called fsx, and this is PERSISTENT_2" in said
+
+
+@pytest.mark.parametrize(
+    ("own", "first", "place"),
+    [
+        ({"id": UNKNOWN}, [UNKNOWN], "front.id"),
+        ({}, [UNKNOWN], "template.networkInterfaces[0].securityGroups[0]"),
+        ({}, UNKNOWN, "template.networkInterfaces[0].securityGroups"),
+    ],
+)
+def test_the_ids_of_one_interface_are_not_taken_for_a_group_that_another_is_to_get(own: dict[str, Any], first: Any, place: str) -> None:
+    said = analyze(group("front", **CLOSED, **own), two_lists(first, ["sg-0abc"]), rules=[RULE_BY_ID["EFA04"]])
+    assert violations(said, "EFA04") == []
+    assert f"needs {place}," in not_evaluated(said, "EFA04")[0]
 
 
 @pytest.mark.parametrize(

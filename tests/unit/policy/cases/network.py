@@ -129,6 +129,14 @@ def fast_files(*groups: str) -> Thing:
 
 OLDER = (older("ingress", self=True), older("egress", self=True))
 BOTH = (separate_rule(tokens.INGRESS_RULE, "in"), separate_rule(tokens.EGRESS_RULE, "out"))
+
+
+def two_lists(first: Any, second: Any, *sources: str) -> Thing:
+    """The groups of an interface for all traffic, and those of one for EFA."""
+    primary = PRIMARY if first is None else {**PRIMARY, "securityGroups": first}
+    return template([primary, nic(0, securityGroups=second)], sources={"networkInterfaces": list(sources or ["front"])})
+
+
 P5EN = b.node_pool({TYPES: ["p5en.48xlarge"]})
 NODES = {"networkInterfaces": ["nodes"]}
 ANY_TYPE = {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}
@@ -290,6 +298,15 @@ FABRIC = (
         edge=True,
     ),
     valid("EFA04", NODES_1, template([{**PRIMARY, "subnetId": "subnet-1"}, nic(0)], sources=NODES)),
+    # Once all ids are known, what EFA carries may still be made elsewhere, and the group of the first interface here.
+    valid("EFA04", group("front", **CLOSED), two_lists(["sg-1"], ["sg-0abc"]), edge=True),
+    valid("EFA04", group("front", **CLOSED, id="sg-1"), two_lists(["sg-1"], ["sg-0abc"])),
+    valid("EFA04", group("front", **OPEN), two_lists([UNKNOWN], ["sg-0abc"])),
+    valid("EFA04", ALL_2, group("front", **CLOSED), two_lists([UNKNOWN], ["sg-2"])),
+    invalid("EFA04", group("front", **CLOSED), two_lists(["sg-1"], ["sg-1"]), says="front: egress is without one", edge=True),
+    invalid("EFA04", group("front", **CLOSED), two_lists(None, ["sg-1"]), says="front: egress is without one"),
+    invalid("EFA04", group("front", **CLOSED), two_lists([UNKNOWN], [UNKNOWN]), says="front: egress is without one", edge=True),
+    invalid("EFA04", group("front", **CLOSED), NODES_1, two_lists([UNKNOWN], ["sg-1"]), says="nodes: egress is without one"),
     # A list that is not known yet, of one group, and of groups of which one has no id yet.
     invalid(
         "EFA04",
