@@ -77,17 +77,40 @@ def _node_entry(program: Program, entry: Resource, report: Report) -> None:
             report.refuse(entry, groups, allowed=f"unset, because type is {kind}")
     for policy in program.of(ACCESS_POLICY):
         with report.part():
-            if program.source(policy, "principalArn", ACCESS_ENTRY) is entry or _same_principal(program, policy, entry):
+            if _is_for(program, policy, entry):
                 report.refuse(policy, policy.at("policyArn"), allowed=f"no policy for {entry.name}, which is of type {kind}")
 
 
-def _same_principal(program: Program, policy: Resource, entry: Resource) -> bool:
-    own, origins = entry.at("principalArn"), entry.sources.get("principalArn", ())
-    if not own.known and origins:
-        # The nodes' role is made here; a policy that does not take its own from there means another.
-        roles = {role.urn for role in program.of(IAM_ROLE)}
-        return bool(roles & {*origins} & {*policy.sources.get("principalArn", ())})
-    return policy.at("principalArn").value == own.value
+def _is_for(program: Program, policy: Resource, entry: Resource) -> bool:
+    """Whether a policy is for the principal of an entry, in the same cluster."""
+    checks = [_differ(program, policy, entry, "clusterName", CLUSTER)]
+    named = program.source(policy, "principalArn", ACCESS_ENTRY)
+    if named is not entry:
+        taken = policy if named is None or policy.at("principalArn").known else named
+        checks.append(_differ(program, taken, entry, "principalArn", IAM_ROLE))
+    return not decided(checks)
+
+
+def _differ(program: Program, one: Resource, other: Resource, key: str, kind: str) -> bool | Undecided:
+    """Whether two resources have different values of `key`: by the values, or by the resources of `kind` that these come from."""
+    first, second = one.at(key), other.at(key)
+    if first.known and second.known:
+        return first.value != second.value
+    makers, others = ([made for made in program.of(kind) if made.urn in each.sources.get(key, ())] for each in (one, other))
+    if first.known or second.known:
+        text, makers = (first.text(), others) if first.known else (second.text(), makers)
+        # What is made here has a name of its own, or one that nobody knows before.
+        proven = bool(makers) and not any(_may_be_called(made, text) for made in makers)
+    else:
+        if any(made is each for made in makers for each in others):
+            return False
+        proven = bool(makers and others)
+    return proven or Undecided((second if first.known else first).place)
+
+
+def _may_be_called(made: Resource, text: str) -> bool:
+    name = made.at("name")
+    return not name.known or (name.present and name.text() == text.rpartition("/")[2])
 
 
 def _nodes_join(program: Program, report: Report) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from tests.unit.policy.case import Case
 from tests.unit.policy.cases import CASES
 from tests.unit.policy.cases.batch_job import ENV_FROM, SET, shell
 from tests.unit.policy.cases.csi import CSI, FILES, FROM_FILES, MADE, volume
+from tests.unit.policy.cases.eks import MADE_ENTRY, MADE_ROLE, TRAINING, entry, in_cluster, of_cluster, policy, policy_of
 from tests.unit.policy.cases.network import CLOSED, CLUSTER, ML, OPEN, carrying, group, two_lists
 from tests.unit.policy.mutation import REMOVE, with_each
 from tests.unit.policy.test_cases import name
@@ -129,6 +131,27 @@ def test_the_ids_of_one_interface_are_not_taken_for_a_group_that_another_is_to_g
     said = analyze(group("front", **CLOSED, **own), two_lists(first, ["sg-0abc"]), rules=[RULE_BY_ID["EFA04"]])
     assert violations(said, "EFA04") == []
     assert f"needs {place}," in not_evaluated(said, "EFA04")[0]
+
+
+@pytest.mark.parametrize(
+    ("things", "place"),
+    [
+        ((replace(MADE_ENTRY, sources={"principalArn": ["elsewhere"]}), policy_of("elsewhere")), "policy.principalArn"),
+        ((MADE_ROLE, MADE_ENTRY, policy_of()), "policy.principalArn"),
+        ((MADE_ROLE, MADE_ENTRY, policy_of("elsewhere")), "policy.principalArn"),
+        ((MADE_ROLE, replace(MADE_ENTRY, sources={}), policy_of("role")), "policy.principalArn"),
+        ((replace(MADE_ENTRY, sources={}), policy("admin")), "node.principalArn"),
+        ((replace(MADE_ROLE, properties={"name": "admin"}), MADE_ENTRY, policy("admin")), "node.principalArn"),
+        ((replace(MADE_ROLE, properties={"name": UNKNOWN}), MADE_ENTRY, policy("admin")), "node.principalArn"),
+        ((in_cluster(entry(), "a"), of_cluster(policy())), "policy.clusterName"),
+        ((TRAINING, of_cluster(entry(), "training"), in_cluster(policy(), "training")), "node.clusterName"),
+        ((TRAINING, of_cluster(entry(), "training"), of_cluster(policy(), "elsewhere")), "policy.clusterName"),
+    ],
+)
+def test_whether_a_policy_is_for_an_entry_is_not_decided_unless_their_sources_tell(things: tuple[Thing, ...], place: str) -> None:
+    said = analyze(*things, rules=[RULE_BY_ID["EKS02"]])
+    assert violations(said, "EKS02") == []
+    assert f"needs {place}," in not_evaluated(said, "EKS02")[0]
 
 
 @pytest.mark.parametrize(

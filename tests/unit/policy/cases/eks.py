@@ -99,6 +99,18 @@ def policy_of(*sources: str) -> Thing:
     return replace(policy(), properties={**policy().properties, "principalArn": UNKNOWN}, sources={"principalArn": list(sources)})
 
 
+TRAINING, SERVING = (Thing(type=tokens.CLUSTER, name=name, properties={"name": name}) for name in ("training", "serving"))
+
+
+def in_cluster(thing: Thing, name: Any) -> Thing:
+    return replace(thing, properties={**thing.properties, "clusterName": name})
+
+
+def of_cluster(thing: Thing, *sources: str) -> Thing:
+    """An entry or policy of a cluster whose name preview does not know."""
+    return replace(in_cluster(thing, UNKNOWN), sources={**thing.sources, "clusterName": list(sources)})
+
+
 ASSOCIATED = {"podIdentityAssociations": [{"serviceAccount": "ebs-csi-controller-sa", "roleArn": "arn:aws:iam::123456789012:role/ebs"}]}
 AGENT = addon("eks-pod-identity-agent", "v1.3.10-eksbuild.3")
 ZONED = {"vpcConfig": ["private-a", "private-b"]}
@@ -267,6 +279,24 @@ CASES = (
         for sources in (["node"], ["role", "node"], ["role"])
     ),
     valid("EKS02", MADE_ROLE, replace(MADE_ROLE, name="admin"), MADE_ENTRY, policy_of("admin"), edge=True),
+    # Another role, by the name that it is given; a policy takes its role from the entry that is made for it.
+    valid("EKS02", replace(MADE_ROLE, properties={"name": "nodes"}), MADE_ENTRY, policy("admin")),
+    valid("EKS02", entry("STANDARD", "admin"), entry(), policy_of("admin")),
+    valid("EKS02", MADE_ROLE, entry("STANDARD", "admin"), MADE_ENTRY, policy_of("admin"), edge=True),
+    valid("EKS02", MADE_ROLE, entry(), policy_of("role")),
+    # Entries and policies are those of one cluster.
+    valid("EKS02", entry(clusterName="a"), in_cluster(policy(), "b")),
+    valid("EKS02", entry(clusterName="a"), in_cluster(policy_of("node"), "b")),
+    valid("EKS02", TRAINING, SERVING, of_cluster(entry(), "training"), of_cluster(policy(), "serving")),
+    valid("EKS02", TRAINING, of_cluster(entry(), "training"), in_cluster(policy(), "serving"), edge=True),
+    valid("EKS02", TRAINING, in_cluster(entry(), "serving"), of_cluster(policy_of(), "training"), edge=True),
+    invalid("EKS02", entry(clusterName="a"), in_cluster(policy(), "a"), says="no policy for node, which is of type EC2_LINUX", edge=True),
+    invalid("EKS02", entry(clusterName="a"), in_cluster(policy_of("node"), "a"), says="no policy for node, which is of type EC2_LINUX"),
+    invalid(
+        "EKS02",
+        *(TRAINING, SERVING, of_cluster(entry(), "training"), of_cluster(policy(), "training")),
+        says="no policy for node, which is of type EC2_LINUX",
+    ),
     invalid("EKS05", cluster({"tags": {"environment": "production"}}), says="true for a cluster in production"),
     valid("EKS06", cluster(), addon("aws-ebs-csi-driver", **ASSOCIATED), AGENT),
     valid("EKS06", addon("vpc-cni", "v1.18.4-eksbuild.9"), template(networkInterfaces=[{"interfaceType": "efa"}]), edge=True),
