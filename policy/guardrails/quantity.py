@@ -1,20 +1,13 @@
 """Kubernetes quantities and Go durations as numbers."""
 
 import re
+from fractions import Fraction
 
-_UNITS = {
-    "": 1.0,
-    "n": 1e-9,
-    "u": 1e-6,
-    "m": 1e-3,
-    "k": 1e3,
-    "M": 1e6,
-    "G": 1e9,
-    "T": 1e12,
-    "P": 1e15,
-    "E": 1e18,
-    **{f"{prefix}i": 1024.0 ** (power + 1) for power, prefix in enumerate("KMGTPE")},
+_EXACT_UNITS = {
+    **{prefix: Fraction(10) ** power for prefix, power in zip(["n", "u", "m", "", *"kMGTPE"], range(-9, 19, 3), strict=True)},
+    **{f"{prefix}i": Fraction(1024) ** power for power, prefix in enumerate("KMGTPE", start=1)},
 }
+_UNITS = {unit: float(size) for unit, size in _EXACT_UNITS.items()}
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,30})?|\.[0-9]{1,30}))(?:[eE]([+-]?[0-9]{1,2}))?([numkMGTPE]|[KMGTPE]i|)")
 _LARGEST = 1e300
 """A number in a manifest may have some three hundred digits, once it was read; beyond this it would be infinite."""
@@ -30,6 +23,14 @@ def quantity(text: str) -> float | None:
         return None
     number = float(matched[1]) * 10.0 ** int(matched[2] or 0) * _UNITS[matched[3]]
     return max(-_LARGEST, min(number, _LARGEST))
+
+
+def exact(text: str) -> Fraction | None:
+    """As `quantity`, for sums and comparisons that must not miss by a rounding: 100m and 200m are 300m."""
+    matched = _QUANTITY.fullmatch(text.strip())
+    if not matched or (matched[2] and matched[3]):
+        return None
+    return Fraction(matched[1]) * Fraction(10) ** int(matched[2] or 0) * _EXACT_UNITS[matched[3]]
 
 
 def whole(text: str) -> int | None:

@@ -1,14 +1,16 @@
 """Gangs and queues: a job starts whole, in a queue that takes it, and restarts on purpose."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 
 from guardrails import command, gang
 from guardrails.facts import load
 from guardrails.links import demand
 from guardrails.node import Node
 from guardrails.program import Program
-from guardrails.quantity import quantity
+from guardrails.quantity import exact
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.template import GPU, pod_templates
 from guardrails.tokens import MPI_JOB, PYTORCH_JOB, QUEUE, VOLCANO_JOB
@@ -23,6 +25,8 @@ _FAILURES = frozenset({"PodFailed", _ANY})
 _SIGNAL_CODES = (143, 137)
 _ENDING = frozenset({"AbortJob", "TerminateJob", "CompleteJob"})
 _DEFAULT_RETRIES = 3
+# Volcano counts these whole, and all else in thousandths.
+_WHOLE = frozenset({"memory", "pods"})
 _LEFT_OUT = "where Volcano 1.14.1 takes what is left out for 0"
 
 
@@ -210,15 +214,24 @@ def _limits(queue: Resource, queues: Mapping[str, Resource], report: Report) -> 
         parent = queues[above]
         for resource, own in queue.at("spec", "capability").entries():
             limit = parent.at("spec", "capability", resource)
-            if limit.present and _amount(own) > _amount(limit):
+            if limit.present and _amount(resource, own) > _amount(resource, limit):
                 report.refuse(queue, own, allowed=f"at most {limit.text()}, the capability of {above}")
-            elif above == place.text() and not limit.present and _amount(own) > 0:
+            elif above == place.text() and not limit.present and _amount(resource, own) > 0:
                 report.advise(queue, own, allowed=f"unset, or {resource} in the capability of {above}, {_LEFT_OUT}")
         above = parent.at("spec", "parent").text()
 
 
-def _amount(node: Node) -> float:
-    return quantity(node.text()) or 0
+def _amount(name: str, node: Node) -> int:
+    """An amount as Volcano counts it, rounded up: bytes of memory, whole pods, and thousandths of all else."""
+    return math.ceil((exact(node.text()) or 0) * _parts(name))
+
+
+def _parts(name: str) -> int:
+    return 1 if name in _WHOLE else 1000
+
+
+def _written(name: str, amount: int) -> str:
+    return f"{Decimal(amount) / _parts(name):f}"
 
 
 def _shares(queue: Resource, report: Report) -> None:
@@ -227,14 +240,14 @@ def _shares(queue: Resource, report: Report) -> None:
     with report.part():
         for resource, own in queue.at("spec", "guarantee", "resource").entries():
             limit = deserved.at(resource)
-            if _amount(own) > _amount(limit):
+            if _amount(resource, own) > _amount(resource, limit):
                 report.refuse(queue, own, allowed=f"at most {limit.text() or 0}, what the queue's own deserved has of it")
     limited = any(True for _ in capability.entries())
     for resource, own in deserved.entries():
         limit = capability.at(resource)
-        if limit.present and _amount(own) > _amount(limit):
+        if limit.present and _amount(resource, own) > _amount(resource, limit):
             report.refuse(queue, own, allowed=f"at most {limit.text()}, the queue's own capability")
-        elif limited and not limit.present and _amount(own) > 0:
+        elif limited and not limit.present and _amount(resource, own) > 0:
             report.advise(queue, own, allowed=f"unset, or {resource} in the queue's own capability, {_LEFT_OUT}")
 
 
@@ -252,9 +265,9 @@ def _promises(name: str, parent: Resource, queues: Sequence[Resource], report: R
 
 def _add_up(parent: Resource, limits: Node, parts: Sequence[Node], told: str, report: Report) -> None:
     for resource in dict.fromkeys(name for part in parts for name, _ in part.entries()):
-        promised = sum(_amount(part.at(resource)) for part in parts)
-        if promised > _amount(limits.at(resource)):
-            report.refuse(parent, limits.at(resource), allowed=f"at least {promised:.15g}, {told} together")
+        promised = sum(_amount(resource, part.at(resource)) for part in parts)
+        if promised > _amount(resource, limits.at(resource)):
+            report.refuse(parent, limits.at(resource), allowed=f"at least {_written(resource, promised)}, {told} together")
 
 
 def _restarts(job: Resource, report: Report) -> None:

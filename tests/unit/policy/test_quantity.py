@@ -1,8 +1,10 @@
 """Kubernetes quantities and Go durations."""
 
+from fractions import Fraction
+
 import pytest
 
-from guardrails.quantity import gibibytes, quantity, seconds, whole
+from guardrails.quantity import exact, gibibytes, quantity, seconds, whole
 
 pytestmark = pytest.mark.policy
 
@@ -24,6 +26,22 @@ def test_a_quantity_is_a_number(text: str, number: float) -> None:
 @pytest.mark.parametrize("text", ["", "x", "1e3Gi", "1e3m", "1e3n", ".", "1 Gi", "Gi", "1kB", "1GiB", "--1", "1K"])
 def test_what_is_no_quantity_is_none(text: str) -> None:
     assert quantity(text) is None
+    assert exact(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        *[("2300m", Fraction(23, 10)), ("2.3", Fraction(23, 10)), ("-.5k", Fraction(-500)), ("1.", Fraction(1)), ("5e-1", Fraction(1, 2))],
+        *[("1n", Fraction(1, 10**9)), ("3u", Fraction(3, 10**6)), ("1.5Gi", Fraction(3 * 2**29)), ("9" * 20, Fraction(10**20 - 1))],
+    ],
+)
+def test_a_quantity_without_rounding(text: str, number: Fraction) -> None:
+    assert exact(text) == number
+
+
+def test_parts_add_up_without_rounding() -> None:
+    assert sum(exact(text) or 0 for text in ("100m", "200m")) == exact("0.3")
 
 
 def test_gibibytes_of_a_quantity() -> None:
