@@ -2,12 +2,13 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import islice
 
 from guardrails import command, gang
 from guardrails.facts import load
-from guardrails.links import demand
+from guardrails.links import demand, named
 from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.quantity import exact
@@ -27,7 +28,15 @@ _ENDING = frozenset({"AbortJob", "TerminateJob", "CompleteJob"})
 _DEFAULT_RETRIES = 3
 # Volcano counts these whole, and all else in thousandths.
 _WHOLE = frozenset({"memory", "pods"})
-_LEFT_OUT = "where Volcano 1.14.1 takes what is left out for 0"
+# Of these nothing is 0 to it, of all else less.
+_NOUGHT = frozenset({"cpu", "memory"})
+_LIMITED = _NOUGHT | {"pods", "ephemeral-storage"}
+_OFFERED = ("hugepages-", "attachable-volumes-")
+_DOMAIN = "kubernetes.io/"
+_OBJECTS = "count/"
+_LABEL = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
+_EXTENDED = re.compile(rf"(?!requests\.)(?=[^/]{{1,244}}/.{{1,63}}$){_LABEL}(?:\.{_LABEL})*/[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?", re.ASCII)
+"""The names of devices and the like, as Kubernetes has them."""
 
 
 def _gang(job: Resource, report: Report) -> None:
@@ -156,21 +165,22 @@ def _names_gang_scheduler(job: Resource) -> bool:
 
 
 def _queues(program: Program, report: Report) -> None:
-    queues = {_name(queue): queue for queue in program.of(QUEUE)}
-    parents = {_parent(queue, report) for queue in queues.values()}
+    below: dict[str, list[Resource]] = {}
+    for queue in program.of(QUEUE):
+        below.setdefault(_parent(queue, report), []).append(queue)
     for job in program.of(VOLCANO_JOB, MPI_JOB, PYTORCH_JOB):
         with report.part():
-            _job_queue(job, queues, parents, report)
-    # Whatever the root says, Volcano holds no queue against it.
-    queues.pop(_ROOT, None)
-    for queue in queues.values():
-        with report.part():
-            _limits(queue, queues, report)
+            _job_queue(job, program, below, report)
+    for queue in program.of(QUEUE):
         with report.part():
             _shares(queue, report)
-    for name, parent in queues.items():
+        # Whatever the root says, Volcano holds no queue against it, nor it against one.
         with report.part():
-            _promises(name, parent, list(queues.values()), report)
+            if _name(queue) != _ROOT:
+                _place(queue, program, report)
+        with report.part():
+            if _name(queue) not in ("", _ROOT):
+                _promises(queue, below.get(_name(queue), ()), report)
 
 
 def _parent(queue: Resource, report: Report) -> str:
@@ -181,44 +191,69 @@ def _parent(queue: Resource, report: Report) -> str:
 
 
 def _name(queue: Resource) -> str:
+    """The name by which others speak of a queue; empty where it is unknown or Pulumi makes one, which nothing written down can be."""
     name = queue.at("metadata", "name")
-    return name.text() if name.present and name.known else queue.name
+    return name.text() if name.known else ""
 
 
-def _job_queue(job: Resource, queues: Mapping[str, Resource], parents: set[str], report: Report) -> None:
+def _job_queue(job: Resource, program: Program, below: Mapping[str, Sequence[Resource]], report: Report) -> None:
     place = job.at("spec", "queue") if job.type == VOLCANO_JOB else job.at("spec", "runPolicy", "schedulingPolicy", "queue")
     name = place.text()
     if not name:
         if job.type == VOLCANO_JOB:
             report.advise(job, place, allowed="a queue of its own, with limits", found="unset, so `default`")
-        return
-    if name == _ROOT:
+    elif name == _ROOT:
         report.refuse(job, place, allowed="a leaf queue; no job is taken by the root")
-    elif name in queues and name in parents:
+    elif name in below:
         report.refuse(job, place, allowed=f"a leaf queue; {name} is the parent of others")
-    elif name in queues and queues[name].at("status", "state").text() == "Closed":
-        report.refuse(job, place, allowed=f"a queue that is open; {name} is Closed")
-    elif name not in queues:
-        for queue in queues.values():
-            demand(queue.at("metadata", "name"))
+    else:
+        queue = named(program, name, QUEUE)
+        if queue is not None and queue.at("status", "state").text() == "Closed":
+            report.refuse(job, place, allowed=f"a queue that is open; {name} is Closed")
 
 
-def _limits(queue: Resource, queues: Mapping[str, Resource], report: Report) -> None:
-    """A queue may use no more than each queue above it."""
+def _place(queue: Resource, program: Program, report: Report) -> None:
+    """A queue is not below itself, and may use no more than its parent."""
     place = queue.at("spec", "parent")
-    above, seen = place.text(), {_name(queue)}
-    if above in seen:
-        report.refuse(queue, place, allowed="another queue")
-    while above in queues and above not in seen:
-        seen.add(above)
-        parent = queues[above]
-        for resource, own in queue.at("spec", "capability").entries():
-            limit = parent.at("spec", "capability", resource)
-            if limit.present and _amount(resource, own) > _amount(resource, limit):
-                report.refuse(queue, own, allowed=f"at most {limit.text()}, the capability of {above}")
-            elif above == place.text() and not limit.present and _amount(resource, own) > 0:
-                report.advise(queue, own, allowed=f"unset, or {resource} in the capability of {above}, {_LEFT_OUT}")
-        above = parent.at("spec", "parent").text()
+    with report.part():
+        if any(_name(parent) == _name(queue) for parent in _above(queue, program)):
+            report.refuse(queue, place, allowed="another queue" if place.text() == _name(queue) else "a queue that is not below this one")
+            return
+    for parent in islice(_above(queue, program), 1):
+        for resource, own in _counted(queue.at("spec", "capability")):
+            _hold(queue, (resource, own), parent.at("spec", "capability"), f"the capability of {_name(parent)}", report)
+
+
+def _above(queue: Resource, program: Program) -> Iterator[Resource]:
+    """The queues above, from the parent up, each once, as far as the program has them."""
+    seen, name = {_ROOT, ""}, queue.at("spec", "parent").text()
+    while name not in seen and (parent := named(program, name, QUEUE)) is not None:
+        yield parent
+        seen.add(name)
+        name = parent.at("spec", "parent").text()
+
+
+def _counted(amounts: Node) -> Iterator[tuple[str, Node]]:
+    """The amounts that Volcano reads; it passes over quotas on objects and names that no node offers."""
+    for resource, own in amounts.entries():
+        named_so = resource in _LIMITED or resource.startswith(_OFFERED) or _DOMAIN in resource or _EXTENDED.fullmatch(resource)
+        if own.present and named_so and not resource.startswith(_OBJECTS):
+            yield resource, own
+
+
+def _hold(queue: Resource, share: tuple[str, Node], limits: Node, whose: str, report: Report) -> None:
+    resource, own = share
+    with report.part():
+        limit = limits.at(resource)
+        if _is_short(resource, limit, lambda: _amount(resource, own)):
+            zero = "0" if resource in _NOUGHT else "less than 0"
+            unset = f"unset, or {resource} in {whose}, where Volcano 1.14.1 takes what is left out for {zero}"
+            report.refuse(queue, own, allowed=f"at most {limit.text()}, {whose}" if limit.present else unset)
+
+
+def _is_short(resource: str, limit: Node, wanted: Callable[[], int]) -> bool:
+    """Whether a limit is below an amount; one that is left out is below any, and below 0 too, but for cpu and memory."""
+    return (not limit.present and resource not in _NOUGHT) or wanted() > _amount(resource, limit)
 
 
 def _amount(name: str, node: Node) -> int:
@@ -238,36 +273,41 @@ def _shares(queue: Resource, report: Report) -> None:
     """A queue is guaranteed no more than it deserves, and deserves no more than it may use."""
     deserved, capability = queue.at("spec", "deserved"), queue.at("spec", "capability")
     with report.part():
-        for resource, own in queue.at("spec", "guarantee", "resource").entries():
-            limit = deserved.at(resource)
-            if _amount(resource, own) > _amount(resource, limit):
-                report.refuse(queue, own, allowed=f"at most {limit.text() or 0}, what the queue's own deserved has of it")
-    limited = any(True for _ in capability.entries())
-    for resource, own in deserved.entries():
-        limit = capability.at(resource)
-        if limit.present and _amount(resource, own) > _amount(resource, limit):
-            report.refuse(queue, own, allowed=f"at most {limit.text()}, the queue's own capability")
-        elif limited and not limit.present and _amount(resource, own) > 0:
-            report.advise(queue, own, allowed=f"unset, or {resource} in the queue's own capability, {_LEFT_OUT}")
+        for share in _counted(queue.at("spec", "guarantee", "resource")):
+            _hold(queue, share, deserved, "the queue's own deserved", report)
+    for share in _counted(deserved):
+        if _says(capability):
+            _hold(queue, share, capability, "the queue's own capability", report)
 
 
-def _promises(name: str, parent: Resource, queues: Sequence[Resource], report: Report) -> None:
+def _says(amounts: Node) -> bool:
+    return any(own.present for _, own in amounts.entries())
+
+
+def _promises(parent: Resource, children: Sequence[Resource], report: Report) -> None:
     """What the queues below are guaranteed and deserve comes out of what their parent is and does, or at least may use."""
-    children = [queue for queue in queues if queue.at("spec", "parent").text() == name]
     for keys, told in ((("guarantee", "resource"), "are guaranteed"), (("deserved",), "deserve")):
-        with report.part():
-            limits = parent.at("spec", *keys)
-            if keys == ("deserved",) and not any(True for _ in limits.entries()):
-                limits = parent.at("spec", "capability")
-            if any(True for _ in limits.entries()):
-                _add_up(parent, limits, [child.at("spec", *keys) for child in children], f"what the queues below {told}", report)
+        shares: dict[str, list[Node]] = {}
+        for child in children:
+            with report.part():
+                for resource, own in _counted(child.at("spec", *keys)):
+                    shares.setdefault(resource, []).append(own)
+        for resource, parts in shares.items():
+            with report.part():
+                _add_up(parent, keys, resource, parts, f"what the queues below {told}", report)
 
 
-def _add_up(parent: Resource, limits: Node, parts: Sequence[Node], told: str, report: Report) -> None:
-    for resource in dict.fromkeys(name for part in parts for name, _ in part.entries()):
-        promised = sum(_amount(resource, part.at(resource)) for part in parts)
-        if promised > _amount(resource, limits.at(resource)):
-            report.refuse(parent, limits.at(resource), allowed=f"at least {_written(resource, promised)}, {told} together")
+def _add_up(parent: Resource, keys: Sequence[str], resource: str, parts: Sequence[Node], told: str, report: Report) -> None:
+    own, capability = parent.at("spec", *keys), parent.at("spec", "capability")
+    limits = own if _says(own) else capability
+    if not _says(limits):
+        return
+    limit, promised = limits.at(resource), sum(_amount(resource, part) for part in parts if part.known)
+    if _is_short(resource, limit, lambda: promised):
+        report.refuse(parent, limit, allowed=f"at least {_written(resource, promised)}, {told} together")
+    else:
+        for part in parts:
+            demand(part)
 
 
 def _restarts(job: Resource, report: Report) -> None:
@@ -390,7 +430,7 @@ RULES = (
         check=_queues,
         why="Volcano's admission refuses the job or the queue; a job without a queue shares `default` with everybody.",
         fix="name a leaf queue; keep guarantee within deserved, that within capability, and each within that of the queue above.",
-        source="volcano 1.14.1 admission: jobs, queues",
+        source="volcano 1.14.1 admission: jobs, queues; scheduler/api/resource_info.go (NewResource, LessPartly)",
         valid=(_job(queue="research"),),
         invalid=(_job(queue="root"),),
     ),

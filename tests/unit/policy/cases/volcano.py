@@ -63,8 +63,11 @@ SERVERS = task("nginx", 6, "nginx")
 EVICTED = on("PodEvicted")
 FAILED_ENDS = on("PodFailed", "TerminateJob")
 TASK_POLICIES = "spec/tasks/0/policies"
-# Without a name of its own in the manifest: it has that of the resource.
-THEIRS = Thing(type=tokens.QUEUE, name="theirs", properties={"spec": {}})
+
+
+def unnamed(**spec: Any) -> Thing:
+    """A queue called `theirs` in the program, whose name in the cluster Pulumi makes of that."""
+    return Thing(type=tokens.QUEUE, name="theirs", properties={"metadata": {}, "spec": spec})
 
 
 CASES = (
@@ -284,14 +287,17 @@ CASES = (
         says="at least 1289563930624, what the queues below",
     ),
     invalid("VOL02", job("ml"), replace(queue("ml"), name="queue-ml"), queue("research", parent="ml"), says="ml is the parent of others"),
-    invalid("VOL02", THEIRS, queue("research", parent="theirs"), job("theirs"), says="theirs is the parent of others"),
+    invalid("VOL02", unnamed(), queue("research", parent="theirs"), job("theirs"), says="theirs is the parent of others"),
     invalid("VOL02", job("root"), replace(queue(UNKNOWN), name="theirs"), says="spec.queue is root"),
+    # Whether it is called as its parent is, or as that of another, is not known.
+    invalid("VOL02", job("root"), replace(queue(UNKNOWN, parent="theirs"), name="theirs"), says="spec.queue is root"),
+    invalid("VOL02", job("root"), replace(queue(UNKNOWN), name="theirs"), queue("a", parent="ml"), says="spec.queue is root"),
     invalid(
         "VOL02",
         queue("org", capability={"cpu": "96"}),
         queue("ml", parent="org"),
         queue("research", parent="ml", capability={"cpu": "97"}),
-        says="at most 96, the capability of org",
+        says="cpu in the capability of ml, where",
     ),
     valid("VOL02", queue("ml", capability={GPU: 0}), queue("research", parent="ml", capability={GPU: 0}), edge=True),
     invalid(
@@ -310,15 +316,33 @@ CASES = (
     ),
     valid("VOL02", queue("ml", guarantee={"resource": {"cpu": 4}}, deserved={"cpu": 8}, capability={"cpu": 16})),
     valid("VOL02", queue("ml", **owed({"cpu": 8}), capability={"cpu": "8000m"}), edge=True),
-    valid("VOL02", queue("ml", deserved={"cpu": 8, GPU: 0}, capability={"cpu": 8}), edge=True),
+    # Of cpu and memory nothing is 0 to Volcano, of other names it is less.
+    valid("VOL02", queue("ml", deserved={"cpu": 8, "memory": 0}, capability={"cpu": 8}), edge=True),
+    valid("VOL02", queue("ml", deserved={"cpu": 8, GPU: 0}, capability={"cpu": 8, GPU: 0}), edge=True),
+    valid("VOL02", queue("ml", deserved={"cpu": 8, GPU: 0}), edge=True),
+    invalid("VOL02", queue("ml", deserved={"cpu": 8, GPU: 0}, capability={"cpu": 8}), says="for less than 0", edge=True),
+    invalid("VOL02", queue("ml", deserved={"cpu": 8, "memory": 1}, capability={"cpu": 8}), says="is left out for 0", edge=True),
+    invalid("VOL02", queue("ml", guarantee={"resource": {GPU: 0}}), says="nvidia.com/gpu in the queue's own deserved", edge=True),
+    invalid("VOL02", queue("ml", deserved={"pods": 0, "cpu": 1}, capability={"cpu": 8}), says="deserved.pods is 0", edge=True),
+    # Quotas on objects, and names that no node offers, are none of Volcano's.
+    valid("VOL02", queue("ml", guarantee={"resource": {"count/pods": 3, "requests.nvidia.com/gpu": 3, "services": 3, "a/b/c": 1}})),
+    valid("VOL02", queue("ml", deserved={"count/jobs.batch": 3}), queue("a", parent="ml", deserved={"count/jobs.batch": 4})),
+    invalid("VOL02", queue("ml", deserved={"cpu": 1}, capability={"count/pods": 3}), says="deserved.cpu is 1", edge=True),
+    invalid("VOL02", queue("ml", guarantee={"resource": {"hugepages-2Mi": "2Mi"}}), says="hugepages-2Mi is 2Mi; allowed: unset, or"),
+    invalid("VOL02", queue("ml", guarantee={"resource": {"attachable-volumes-aws-ebs": 3}}), says="is 3; allowed: unset, or attachable"),
+    invalid("VOL02", queue("ml", guarantee={"resource": {"count.example/pods": 3}}), says="is 3; allowed: unset, or count.example"),
+    invalid("VOL02", queue("ml", guarantee={"resource": {"requests.kubernetes.io/x": 3}}), says="is 3; allowed: unset, or requests"),
     invalid(
         "VOL02",
         queue("ml", guarantee={"resource": {"cpu": 9}}, deserved={"cpu": 8}),
-        says="guarantee.resource.cpu is 9; allowed: at most 8, what the queue's own deserved has of it",
+        says="guarantee.resource.cpu is 9; allowed: at most 8, the queue's own deserved",
         edge=True,
     ),
     invalid(
-        "VOL02", queue("ml", guarantee={"resource": {GPU: 1}}), says="is 1; allowed: at most 0, what the queue's own deserved", edge=True
+        "VOL02",
+        queue("ml", guarantee={"resource": {GPU: 1}}),
+        says="is 1; allowed: unset, or nvidia.com/gpu in the queue's own deserved",
+        edge=True,
     ),
     invalid(
         "VOL02",
@@ -366,17 +390,62 @@ CASES = (
         says='capability["nvidia.com/gpu"] is 1; allowed: unset, or nvidia.com/gpu in the capability of ml, where Volcano 1.14.1 takes',
         edge=True,
     ),
-    valid("VOL02", queue("ml"), queue("research", parent="ml", capability={GPU: 0}), edge=True),
+    invalid("VOL02", queue("ml"), queue("research", parent="ml", capability={GPU: 0}), says="takes what is left out for less", edge=True),
+    valid("VOL02", queue("ml"), queue("research", parent="ml", capability={"cpu": 0}), edge=True),
+    invalid("VOL02", queue("ml"), queue("research", parent="ml", capability={"cpu": 1}), says="what is left out for 0", edge=True),
+    invalid(
+        "VOL02",
+        queue("ml", deserved={"cpu": 8}),
+        queue("research", parent="ml", deserved={GPU: 0}),
+        says='deserved["nvidia.com/gpu"] is unset; allowed: at least 0, what',
+        edge=True,
+    ),
+    # What the queues below are guaranteed comes out of what the parent may use where nothing else is said.
+    invalid(
+        "VOL02",
+        queue("ml", capability={"cpu": 7}),
+        queue("a", parent="ml", **owed({"cpu": 4})),
+        queue("b", parent="ml", **owed({"cpu": 4})),
+        says="spec.capability.cpu is 7; allowed: at least 8, what the queues below are guaranteed together",
+        edge=True,
+    ),
     valid("VOL02", queue("research", parent="made-elsewhere", capability={GPU: 1})),
     valid("VOL02", queue("root", **owed({"cpu": 8}), capability={"cpu": 8}), queue("ml", parent="root", **owed({"cpu": 9})), edge=True),
     invalid("VOL02", queue("ml", parent="ml"), says="spec.parent is ml; allowed: another queue", edge=True),
-    # Two queues that are above each other end the search for those above.
+    # The root is held against itself, though none against it, and nothing stands above it.
+    valid("VOL02", queue("root", parent="root", deserved={"cpu": 2}, capability={"cpu": 2})),
+    valid("VOL02", queue("root", parent="ml"), queue("ml")),
+    invalid("VOL02", queue("root", deserved={"cpu": 4}, capability={"cpu": 2}), says="root: spec.deserved.cpu is 4; allowed: at most 2"),
+    # Of two queues that are above each other neither can be made first; one below them is no part of that.
+    invalid(
+        "VOL02", queue("ml", parent="org"), queue("org", parent="ml"), says="parent is org; allowed: a queue that is not below this one"
+    ),
+    invalid("VOL02", queue("a", parent="c"), queue("b", parent="a"), queue("c", parent="b"), says="c: spec.parent is b", edge=True),
     invalid(
         "VOL02",
         queue("ml", parent="org", capability={"cpu": "96"}),
-        queue("org", parent="ml"),
+        queue("org", parent="ml", capability={"cpu": "96"}),
         queue("research", parent="org", capability={"cpu": "97"}),
-        says="capability.cpu is 97; allowed: at most 96, the capability of ml",
+        says="capability.cpu is 97; allowed: at most 96, the capability of org",
+    ),
+    # A queue's name in the program is not that in the cluster.
+    valid("VOL02", unnamed(parent="theirs", capability={GPU: 1}), edge=True),
+    valid("VOL02", unnamed(capability={GPU: 1}), queue("research", parent="theirs", capability={GPU: 2})),
+    valid("VOL02", replace(unnamed(), properties={"metadata": {"generateName": "theirs-"}, "status": {"state": "Closed"}}), job("theirs")),
+    invalid("VOL02", unnamed(deserved={"cpu": 2}, capability={"cpu": 1}), says="theirs: spec.deserved.cpu is 2"),
+    # What is unknown of one share hides no other.
+    invalid(
+        "VOL02",
+        queue("ml", deserved={"memory": UNKNOWN, "cpu": 2}, capability={"memory": 1, "cpu": 1}),
+        says="deserved.cpu is 2; allowed: at most 1",
+    ),
+    invalid(
+        "VOL02",
+        queue("ml", **owed({"cpu": 7})),
+        queue("a", parent="ml", **owed({"cpu": 8})),
+        queue("b", parent="ml", **owed({"cpu": UNKNOWN})),
+        queue("c", parent=UNKNOWN),
+        says="guarantee.resource.cpu is 7; allowed: at least 8",
     ),
     valid("VOL03", policies({"event": "PodFailed", "events": ["PodFailed", "PodFailed"], "action": "RestartJob"}), edge=True),
     valid("VOL03", policies({"events": ["*", "*"], "action": "RestartJob"})),
