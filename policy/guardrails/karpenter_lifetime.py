@@ -13,8 +13,9 @@ from guardrails.pool import CAPACITY_TYPE, allowed_values, capacity_types, is_tr
 from guardrails.program import Program
 from guardrails.quantity import seconds
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
-from guardrails.template import GPU, POD_TYPES, PodTemplate
+from guardrails.template import GPU, POD_TYPES, PodTemplate, only_launches, pod_templates
 from guardrails.tokens import MPI_JOB, NODE_CLASS, NODE_POOL, PYTORCH_JOB, VOLCANO_JOB
+from guardrails.volcano_admission import mpi_tasks
 
 _NEVER = "Never"
 _SPOT, _RESERVED = "spot", "reserved"
@@ -126,7 +127,7 @@ def _spot(program: Program, report: Report) -> None:
 
 
 def _survives(pool: Resource, resource: Resource, template: PodTemplate, report: Report) -> None:
-    if not template.devices() or (template.replicas < 2 and resource.type not in (MPI_JOB, PYTORCH_JOB, VOLCANO_JOB)):
+    if not template.devices() or _ranks(resource) < 2:
         return
     grace = template.spec.at("terminationGracePeriodSeconds").integer()
     if grace is None or not _DEFAULT_POD_GRACE < grace <= _SPOT_NOTICE:
@@ -138,6 +139,20 @@ def _survives(pool: Resource, resource: Resource, template: PodTemplate, report:
         spot = _SPOT if allowed_values(pool, CAPACITY_TYPE) else "without one that keeps spot out"
         found = f"{spot}, and {resource.name} has a grace of {f'{_DEFAULT_POD_GRACE} (the default)' if grace is None else grace} s"
         report.refuse(pool, place, allowed=allowed, found=found)
+
+
+def _ranks(resource: Resource) -> int:
+    """The pods that go on together or not at all: those of a gang but its launcher, and of another kind those with devices."""
+    gang = resource.type in (MPI_JOB, PYTORCH_JOB, VOLCANO_JOB)
+    ranks = (each for each in pod_templates(resource) if (gang or each.devices()) and not _launches(resource, each))
+    return sum(each.replicas for each in ranks)
+
+
+def _launches(resource: Resource, template: PodTemplate) -> bool:
+    if resource.type != VOLCANO_JOB:
+        return only_launches(resource, template)
+    plugin = resource.at("spec", "plugins", "mpi")
+    return plugin.present and bool(template.role) and template.role == mpi_tasks(plugin)["master"]
 
 
 def _interruptions(program: Program, report: Report) -> None:

@@ -14,7 +14,7 @@ from guardrails.tokens import CRON_JOB, JOB, JOB_SET, MPI_JOB, NODE_SET, POD, PY
 
 _TRAINERS = frozenset({POD, JOB, CRON_JOB, JOB_SET, MPI_JOB, PYTORCH_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
 _GANGS = frozenset({MPI_JOB, PYTORCH_JOB, VOLCANO_JOB})
-"""Kinds whose pods all start over when one of them goes, whatever it asks for."""
+"""Kinds whose pods all start over when one of several goes, whatever it asks for."""
 _DEFAULT_GRACE_SECONDS = 30
 _LEAST_GRACE_SECONDS = 120
 """A Spot interruption's notice; a shorter grace gives part of it away."""
@@ -136,7 +136,8 @@ def _is_disrupted(resource: Resource) -> bool:
     """Whether disruption of one pod takes work with it; Slinky guards busy nodes of its own by a budget."""
     if resource.type == NODE_SET and resource.at("spec", "workloadDisruptionProtection").value is not False:
         return False
-    return resource.type in _GANGS or any(each.devices() for each in pod_templates(resource))
+    templates = list(pod_templates(resource))
+    return (resource.type in _GANGS and sum(each.replicas for each in templates) > 1) or any(each.devices() for each in templates)
 
 
 def _protected(resource: Resource, template: PodTemplate, report: Report) -> None:

@@ -389,6 +389,20 @@ def working(pods: int, limits: dict[str, Any] | None = None) -> Thing:
     return Thing(type=tokens.JOB, name="sweep", properties={"metadata": {"name": "sweep"}, "spec": spec})
 
 
+def started(first: str, *flags: str) -> Thing:
+    """A Volcano job with the mpi plug-in: a task without devices, and one worker."""
+    worker = gang(600, replicas=1).properties["spec"]["tasks"][0]
+    launcher = {"name": first, "replicas": 1, "template": {"spec": {"containers": [{"name": "main", "command": ["mpirun", "true"]}]}}}
+    spec = {"minAvailable": 2, "plugins": {"mpi": list(flags)}, "tasks": [launcher, worker]}
+    return Thing(type=tokens.VOLCANO_JOB, name="pretrain", properties={"metadata": {"name": "pretrain"}, "spec": spec})
+
+
+def set_of(*limits: dict[str, Any]) -> Thing:
+    """A JobSet of Jobs of one pod each."""
+    jobs = [{"name": f"job-{index}", "template": {"spec": working(1, each).properties["spec"]}} for index, each in enumerate(limits)]
+    return Thing(type=tokens.JOB_SET, name="sweep", properties={"metadata": {"name": "sweep"}, "spec": {"replicatedJobs": jobs}})
+
+
 def on_cpus(grace: int | None) -> Thing:
     selector = {"node.kubernetes.io/instance-type": "m7i.2xlarge"}
     return pod({"spec/nodeSelector": selector, "spec/terminationGracePeriodSeconds": b.DELETE if grace is None else grace})
@@ -514,7 +528,27 @@ LIFETIMES = (
     valid("KRP10", b.node_pool(SPOT), working(4, {"cpu": 8})),
     invalid("KRP10", b.node_pool(SPOT), working(2), says="sweep has a grace of 30 (the default) s", edge=True),
     invalid("KRP10", b.node_pool(SPOT), working(2, {NEURON: 16}), says="sweep has a grace of 30 (the default) s"),
-    invalid("KRP10", b.node_pool(SPOT), gang(600, replicas=1), says="a grace of 600 s", edge=True),
+    # One pod is no gang, whatever the kind; an MPIJob's launcher is no rank, nor is the task that Volcano's mpi plug-in starts ranks from.
+    valid("KRP10", b.node_pool(SPOT), gang(600, replicas=1), edge=True),
+    invalid("KRP10", b.node_pool(SPOT), gang(600, replicas=2), says="a grace of 600 s", edge=True),
+    valid("KRP10", b.node_pool(SPOT), b.pytorch_job({f"{b.TORCH_ROLES}/Worker": b.DELETE}), edge=True),
+    valid("KRP10", b.node_pool(SPOT), b.pytorch_job({f"{b.TORCH_ROLES}/Worker/replicas": 0}), edge=True),
+    valid("KRP10", b.node_pool(SPOT), b.pytorch_job({f"{b.TORCH_ROLES}/Master": b.DELETE, f"{b.TORCH_ROLES}/Worker/replicas": 1})),
+    invalid("KRP10", b.node_pool(SPOT), b.pytorch_job({f"{b.TORCH_ROLES}/Worker/replicas": 1}), says="align has a grace of 30", edge=True),
+    valid("KRP10", b.node_pool(SPOT), b.mpi_job({f"{b.WORKER}/replicas": 1}), edge=True),
+    invalid("KRP10", b.node_pool(SPOT), b.mpi_job({f"{b.WORKER}/replicas": 2}), says="pretrain has a grace of 30", edge=True),
+    invalid(
+        "KRP10",
+        b.node_pool(SPOT),
+        b.mpi_job({f"{b.WORKER}/replicas": 1, "spec/runLauncherAsWorker": True}),
+        says="pretrain has a grace of 30",
+        edge=True,
+    ),
+    valid("KRP10", b.node_pool(SPOT), started("master"), edge=True),
+    valid("KRP10", b.node_pool(SPOT), started("head", "--master=head"), edge=True),
+    invalid("KRP10", b.node_pool(SPOT), started("head"), says="pretrain has a grace of 600 s", edge=True),
+    valid("KRP10", b.node_pool(SPOT), set_of({"cpu": 8}, {"nvidia.com/gpu": 8}), edge=True),
+    invalid("KRP10", b.node_pool(SPOT), set_of({"nvidia.com/gpu": 8}, {"nvidia.com/gpu": 8}), says="sweep has a grace of 30", edge=True),
     invalid("KRP10", CPU_SPOT, chart("1.14.1"), says="cpu uses spot or reserved capacity"),
 )
 

@@ -52,6 +52,7 @@ LIMITED = {"name": "main", "resources": {"limits": {GPU: 8, "memory": "500Gi"}},
 LARGE = [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "2Ti"}}]
 LAUNCHER, TASK, HEAD, GROUP = "spec/mpiReplicaSpecs/Launcher", "spec/tasks/0", "spec/headGroupSpec", "spec/workerGroupSpecs/0"
 SUBMITTER = {"submitterPodTemplate": {"spec": {"containers": [{"name": "submit", "image": "rayproject/ray:2.55.0"}]}}}
+LAUNCHED = {"name": "rank", "resources": {"limits": {"cpu": "4"}}}
 CPU_ONLY = {"spec/tasks/0/template/spec/containers/0/resources": {"limits": {"cpu": "4"}}}
 
 
@@ -145,6 +146,11 @@ CASES = (
     invalid("POD09", b.mpi_job(), says="spec.mpiReplicaSpecs.Worker.template.metadata"),
     invalid("POD09", kept(b.mpi_job(), b.WORKER), says="spec.mpiReplicaSpecs.Launcher.template.metadata", edge=True),
     invalid("POD09", b.volcano_job(CPU_ONLY), says='spec.tasks[0].template.metadata.annotations["karpenter.sh/do-not-disrupt"] is unset'),
+    # One pod without devices is no gang; one with them loses what it computed.
+    valid("POD09", b.volcano_job({**CPU_ONLY, "spec/tasks/0/replicas": 1}), edge=True),
+    invalid("POD09", b.volcano_job({**CPU_ONLY, "spec/tasks/0/replicas": 2}), says="do-not-disrupt", edge=True),
+    invalid("POD09", b.volcano_job({"spec/tasks/0/replicas": 1}), says="do-not-disrupt", edge=True),
+    invalid("POD09", b.mpi_job({b.WORKER_CONTAINER: LAUNCHED, f"{b.WORKER}/replicas": 1}), says="Launcher.template.metadata", edge=True),
     invalid("POD09", kept(ray(), GROUP), says="spec.headGroupSpec.template.metadata"),
     invalid("POD09", indexed(**{NEURON: 16}), says="spec.template.metadata"),
     valid("POD07", asking(volumes=LARGE, containers=[LIMITED, {"name": "logs"}])),
