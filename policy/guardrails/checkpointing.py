@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from guardrails import command
 from guardrails.csi import claim_of, lustre_of, volume_of
 from guardrails.fsx_link import CHECKPOINT
-from guardrails.links import decided
+from guardrails.links import decided, named
 from guardrails.lustre import SCRATCH, Shape, file_system, storage_class
 from guardrails.node import Node, Undecided
 from guardrails.program import Program
@@ -56,6 +56,32 @@ class _Writer:
     container: Node
     where: str = ""
     """Said of a place that is not in the container that names it."""
+
+
+@dataclass(frozen=True)
+class _Mount:
+    """A volume at a folder of a container."""
+
+    place: Node
+    """What says so: a mount of the container, or a volume of the job."""
+    template: PodTemplate
+    of_job: bool = False
+
+    @property
+    def folder(self) -> str:
+        return self.place.at("mountPath").text().rstrip("/")
+
+    @property
+    def name(self) -> str:
+        """Of the volume; two mounts of one pod with the same name have the same data."""
+        return self.place.path if self.of_job else self.place.at("name").text()
+
+    @property
+    def volume(self) -> Node | None:
+        """None where the pod has no volume of the mount's name."""
+        if self.of_job:
+            return self.place
+        return next((one for one in self.template.spec.at("volumes").elements() if one.at("name").text() == self.name), None)
 
 
 def _place(program: Program, report: Report) -> None:
@@ -154,89 +180,95 @@ def _lost(job: Resource, container: Node, writer: _Writer, path: str, program: P
     if not path.startswith("/"):
         sent = uploads(container, path) or uploads(writer.container, path)
         return "" if sent or _may_last(job, writer, program) else "in the container's own file system or on what goes with the pod"
-    mount = _mount(writer.container.at("volumeMounts"), path)
-    why = _perishable(job, writer.template, mount, path, program)
+    mounts = list(_mounts(job, writer.template, writer.container))
+    mount = _innermost(mounts, path)
+    why = _perishes(job, mount, program) if mount is not None else "in the container's own file system"
     if not why or uploads(container, path) or uploads(writer.container, path):
         return ""
-    if mount is not None and any(uploads(each, there) for each, there in _beside(writer, mount, path)):
+    if mount is not None and any(uploads(each, there) for each, there in _beside(job, writer, mount, path)):
         return ""
     return why
 
 
 def _may_last(job: Resource, writer: _Writer, program: Program) -> bool:
     """Whether the container has any lasting volume that its working folder may be on."""
-    for mount in writer.container.at("volumeMounts").elements():
-        volume = _volume(writer.template, mount)
+    for mount in _mounts(job, writer.template, writer.container):
+        volume = mount.volume
         kept = volume is None or not any(volume.at(kind).present for kind in _NOT_KEPT)
-        if kept and mount.at("readOnly").value is not True and not _perishes(job, writer.template, mount, program):
+        if kept and mount.place.at("readOnly").value is not True and not _perishes(job, mount, program):
             return True
-    shared = job.at("spec", "volumes").elements() if job.type == VOLCANO_JOB else ()
-    return any(not _scratch(job, volume.at("volumeClaimName").text(), program) for volume in shared)
+    return False
 
 
-def _beside(writer: _Writer, mount: Node, path: str) -> Iterator[tuple[Node, str]]:
+def _beside(job: Resource, writer: _Writer, mount: _Mount, path: str) -> Iterator[tuple[Node, str]]:
     """The other containers that run meanwhile with the volume mounted, and where `path` is in them."""
-    below = path[_length(mount) :]
-    sidecars = [each for each in writer.template.init_containers() if writer.template.is_sidecar(each)]
-    for each in (*writer.template.containers(), *sidecars):
-        for other in each.at("volumeMounts").elements():
-            if other.at("name").text() == mount.at("name").text():
-                yield each, f"{other.at('mountPath').text().rstrip('/')}{below}"
+    template, below = writer.template, path[len(mount.folder) :]
+    sidecars = [each for each in template.init_containers() if template.is_sidecar(each)]
+    held = [(each, list(_mounts(job, template, each))) for each in template.containers()]
+    for each, mounts in (*held, *((each, list(_own_mounts(template, each))) for each in sidecars)):
+        for other in (one for one in mounts if one.name == mount.name):
+            there = f"{other.folder}{below}"
+            # Another volume may be mounted over the folder.
+            inner = _innermost(mounts, there)
+            if inner is not None and inner.name == mount.name:
+                yield each, there
 
 
-def _mount(mounts: Node, path: str) -> Node | None:
+def _mounts(job: Resource, template: PodTemplate, container: Node) -> Iterator[_Mount]:
+    """The mounts of one of the pod's ordinary containers, in all of which Volcano mounts the job's volumes."""
+    yield from _own_mounts(template, container)
+    if job.type == VOLCANO_JOB:
+        yield from (_Mount(volume, template, of_job=True) for volume in job.at("spec", "volumes").elements())
+
+
+def _own_mounts(template: PodTemplate, container: Node) -> Iterator[_Mount]:
+    yield from (_Mount(mount, template) for mount in container.at("volumeMounts").elements())
+
+
+def _innermost(mounts: Sequence[_Mount], path: str) -> _Mount | None:
     """The innermost of the mounts that `path` is in."""
-    inside = [mount for mount in mounts.elements() if _inside(path, mount.at("mountPath").text())]
-    return max(inside, key=_length, default=None)
+    inside = [mount for mount in mounts if mount.place.at("mountPath").text() and f"{path}/".startswith(f"{mount.folder}/")]
+    return max(inside, key=lambda mount: len(mount.folder), default=None)
 
 
-def _length(mount: Node) -> int:
-    return len(mount.at("mountPath").text().rstrip("/"))
-
-
-def _perishable(job: Resource, template: PodTemplate, mount: Node | None, path: str, program: Program) -> str:
-    """Why what is at `path` goes with the pod or the node; `mount` is the innermost of the container's own."""
-    # Volcano mounts these into every container of the job.
-    shared = _mount(job.at("spec", "volumes"), path) if job.type == VOLCANO_JOB else None
-    if shared is not None and (mount is None or _length(shared) > _length(mount)):
-        return _scratch(job, shared.at("volumeClaimName").text(), program)
-    return _perishes(job, template, mount, program) if mount is not None else "in the container's own file system"
-
-
-def _perishes(job: Resource, template: PodTemplate, mount: Node, program: Program) -> str:
+def _perishes(job: Resource, mount: _Mount, program: Program) -> str:
     """Why what is on a mount goes with the pod or the node."""
-    volume = _volume(template, mount)
+    volume = mount.volume
     if volume is None:
         return ""
+    if mount.of_job:
+        # Volcano makes a claim of what the job says of it, where it does not name one.
+        name, spec = volume.at("volumeClaimName").text(), volume.at("volumeClaim")
+        return _scratch(job, name, program) if name else _on_scratch(_shapes(program, spec, _volume(program, spec)))
     for kind in ("emptyDir", "hostPath", "ephemeral"):
         if volume.at(kind).present:
-            return f"on {kind} {mount.at('name').text()}"
+            return f"on {kind} {mount.name}"
     return _scratch(job, volume.at("persistentVolumeClaim", "claimName").text(), program)
 
 
-def _volume(template: PodTemplate, mount: Node) -> Node | None:
-    return next((one for one in template.spec.at("volumes").elements() if one.at("name").text() == mount.at("name").text()), None)
-
-
-def _inside(path: str, folder: str) -> bool:
-    return bool(folder) and f"{path}/".startswith(f"{folder.rstrip('/')}/")
+def _volume(program: Program, claim: Node) -> Resource | None:
+    """The volume that a claim asks for by name."""
+    name = claim.at("volumeName").text()
+    return named(program, name, PERSISTENT_VOLUME) if name else None
 
 
 def _scratch(job: Resource, name: str, program: Program) -> str:
-    """Lustre of a SCRATCH type keeps one copy of the data: a failed disk takes it along."""
     claim = claim_of(program, job, name)
-    shapes = _shapes(program, claim) if claim is not None else ()
+    return "" if claim is None else _on_scratch(_shapes(program, claim.at("spec"), volume_of(program, claim)))
+
+
+def _on_scratch(shapes: Iterator[Shape]) -> str:
+    """Lustre of a SCRATCH type keeps one copy of the data: a failed disk takes it along."""
     kind = next((shape.deployment for shape in shapes if shape.deployment in SCRATCH), "")
     return f"on {kind} Lustre" if kind else ""
 
 
-def _shapes(program: Program, claim: Resource) -> Iterator[Shape]:
+def _shapes(program: Program, claim: Node, volume: Resource | None) -> Iterator[Shape]:
     """The Lustre file systems that may be behind a claim: what its class makes, or that of the volume it names."""
-    volume = volume_of(program, claim)
     if volume is not None:
         yield from (file_system(origin) for origin in lustre_of(program, volume))
         return
-    name = claim.at("spec", "storageClassName").text()
+    name = claim.at("storageClassName").text()
     for each in program.of(STORAGE_CLASS):
         shape = storage_class(each)
         if name and shape is not None and each.at("metadata", "name").text() == name:
@@ -312,7 +344,7 @@ RULES = (
         why="a lost pod takes its checkpoints along, and a kill while one file is overwritten leaves none: measured in half of all kills.",
         fix="save to a claim on persistent Lustre or EFS, one folder for each step, or upload every checkpoint.",
         source="measured with torch 2.15 and DeepSpeed 0.19.8; field guide section on checkpoints; "
-        "mpi-operator 0.8.0 and volcano 1.14.1, where ranks run",
+        "mpi-operator 0.8.0 and volcano 1.14.1, where ranks run and which claims a job's volumes are",
         valid=(_job("--save /state/pretrain", _CLAIM),),
         invalid=(_job("--save /state/pretrain", {"emptyDir": {}}),),
     ),

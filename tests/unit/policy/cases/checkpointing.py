@@ -116,6 +116,25 @@ def shared(path: str, **volume: Any) -> Thing:
     return b.volcano_job({f"{b.TASK_CONTAINER}/command": ["python3", "train.py", "--save", path], "spec/volumes": [volume]})
 
 
+def inline(**claim: Any) -> dict[str, Any]:
+    """A volume of the job itself at /state, on a claim that Volcano makes."""
+    return {"mountPath": "/state", "volumeClaim": {"accessModes": ["ReadWriteMany"], **claim}}
+
+
+def among(volume: dict[str, Any], command: str, *mounts: dict[str, str], init: bool = False, **changes: Any) -> Thing:
+    """A job that saves to a volume of its own, with another container (or sidecar) of these mounts that runs a command."""
+    other = {"name": "other", "command": ["sh", "-c", command], "volumeMounts": list(mounts)}
+    plain = gang("--save /state/run", EMPTY, **{"spec/volumes": [volume], **UNMOUNTED, **changes}).properties
+    first = plain["spec"]["tasks"][0]["template"]["spec"]["containers"]
+    place = {f"{POD}/initContainers": [{**other, "restartPolicy": "Always"}]} if init else {f"{POD}/containers": [*first, other]}
+    return Thing(type=tokens.VOLCANO_JOB, name="finetune", properties=b.changed(plain, place))
+
+
+UNMOUNTED: dict[str, Any] = {f"{b.TASK_CONTAINER}/volumeMounts": []}
+HERE_UNKNOWN = {"mountPath": "/state", "volumeClaimName": UNKNOWN}
+HIDDEN = [{"name": "state", "mountPath": "/state"}, {"name": "other", "mountPath": "/state/run"}]
+ON_SCRATCH = {"mountPath": "/state", "volumeClaimName": "checkpoints"}
+OVER: dict[str, Any] = {f"{b.TASK_CONTAINER}/volumeMounts": [{"name": "state", "mountPath": "/state/"}]}
 FILES_ID = "fs-0123456789abcdef0"
 
 
@@ -195,6 +214,54 @@ CASES = (
     invalid(
         "CKP01", shared("/state/run", mountPath="/state", volumeClaimName="checkpoints"), *static("SCRATCH_2"), says="SCRATCH_2 Lustre"
     ),
+    # What is unknown of a volume is not asked for where the place is in none.
+    invalid("CKP01", gang("--save /tmp/run", None, **{f"{POD}/volumes": UNKNOWN, "spec/volumes": [HERE_UNKNOWN]}), says="/tmp/run (in the"),
+    invalid("CKP01", gang("--save /tmp/run", None, **{f"{POD}/volumes": [{"name": UNKNOWN}]}), says="/tmp/run (in the container's own"),
+    # Volcano makes the claim of such a volume as the job says.
+    valid("CKP01", shared("/state/run", **inline(storageClassName="lustre")), lustre("PERSISTENT_2")[1]),
+    valid("CKP01", shared("/state/run", **inline(storageClassName="efs")), SCRATCH_CLASS),
+    valid("CKP01", shared("/state/run", **inline()), SCRATCH_CLASS, edge=True),
+    valid("CKP01", shared("/state/run", **inline(volumeName="volume")), *static("PERSISTENT_2")[:2]),
+    invalid("CKP01", shared("/state/run", **inline(storageClassName="scratch")), SCRATCH_CLASS, says="/state/run (on SCRATCH_2 Lustre)"),
+    invalid(
+        "CKP01", shared("/state/run", **inline(volumeName="volume")), *static("SCRATCH_2")[:2], says="/state/run (on SCRATCH_2 Lustre)"
+    ),
+    invalid("CKP01", gang("--save run", EMPTY, **{"spec/volumes": [inline(storageClassName="scratch")]}), SCRATCH_CLASS, says="is run (in"),
+    valid("CKP01", gang("--save run", EMPTY, **{"spec/volumes": [inline(storageClassName="efs")]}), SCRATCH_CLASS),
+    # It is in each container, so any may upload it; but in none that runs as a sidecar, and not where another volume lies over it.
+    valid("CKP01", among(ON_SCRATCH, "aws s3 sync /state s3://bucket/run"), *static("SCRATCH_2")),
+    valid("CKP01", among(inline(storageClassName="scratch"), "aws s3 sync /state/run s3://bucket/run"), SCRATCH_CLASS),
+    invalid("CKP01", among(ON_SCRATCH, "aws s3 sync /data s3://bucket/run"), *static("SCRATCH_2"), says="(on SCRATCH_2 Lustre)"),
+    invalid(
+        "CKP01", among(ON_SCRATCH, "aws s3 sync /state s3://bucket/run", init=True), *static("SCRATCH_2"), says="(on SCRATCH_2", edge=True
+    ),
+    invalid(
+        "CKP01",
+        among(ON_SCRATCH, "aws s3 sync /state s3://bucket/run", {"name": "state", "mountPath": "/state/run"}),
+        *static("SCRATCH_2"),
+        says="(on SCRATCH_2 Lustre)",
+        edge=True,
+    ),
+    # What uploads the volume around it does not have it, but where the job's lies over that too.
+    invalid(
+        "CKP01",
+        among({**ON_SCRATCH, "mountPath": "/state/run"}, "aws s3 sync /data s3://b/run", {"name": "state", "mountPath": "/data"}, **OVER),
+        *static("SCRATCH_2"),
+        says="(on SCRATCH_2 Lustre)",
+        edge=True,
+    ),
+    valid(
+        "CKP01",
+        among({**ON_SCRATCH, "mountPath": "/state/run"}, "aws s3 sync /state s3://b/run", {"name": "state", "mountPath": "/state"}, **OVER),
+        *static("SCRATCH_2"),
+        edge=True,
+    ),
+    valid(
+        "CKP01",
+        among({**ON_SCRATCH, "mountPath": "/other"}, "aws s3 sync /data s3://b/run", {"name": "state", "mountPath": "/data"}, **OVER),
+        *static("SCRATCH_2"),
+    ),
+    invalid("CKP01", beside("aws s3 sync /state s3://bucket/run", volumeMounts=HIDDEN), says="/state/run (on emptyDir state)", edge=True),
     valid("CKP01", gang("--save /state/run", EMPTY, **INNER)),
     invalid("CKP01", gang("--save /state/run/last", None, **INNER), *lustre("SCRATCH_2"), says="(on SCRATCH_2 Lustre)"),
     invalid("CKP01", gang("--save /state/other", EMPTY, **INNER), says="/state/other (on emptyDir state)", edge=True),
