@@ -99,7 +99,7 @@ def _pruning(resource: Resource, spec: Node, report: Report) -> None:
 
 
 def _server(chart: Chart, report: Report) -> None:
-    if chart.name != "argo-cd":
+    if chart.name != "argo-cd" or chart.is_folder:
         return
     for name, allowed in (("admin.enabled", "false, with single sign-on"), ("exec.enabled", "false: it is a shell in any pod")):
         with report.part():

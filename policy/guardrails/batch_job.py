@@ -194,7 +194,7 @@ def _processes(resource: Resource, _: PodTemplate, container: Node, call: comman
 
 
 def _node_count(resource: Resource, _: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:
-    if not gang.spreads(call, container):
+    if not gang.spreads(call, container) or (resource.type == PYTORCH_JOB and _scales(resource, call)):
         return
     least, most = gang.nodes(call, container) or (0, 0)
     pods, everyone = _pods(resource)
@@ -215,6 +215,11 @@ def _node_count(resource: Resource, _: PodTemplate, container: Node, call: comma
         report.refuse(resource, place, allowed=f"at most {pods}, the pods of the job", found=f"{name} {least}:{most}")
 
 
+def _scales(job: Resource, call: command.Invocation) -> bool:
+    """Whether an elasticPolicy says how many pods there are, at times another number: PTJ01 judges its range."""
+    return is_elastic(job) and (call.option("--nnodes") is None or job.at("spec", "elasticPolicy", "metrics").present)
+
+
 def _pods(resource: Resource) -> tuple[int, int]:
     """Pods that call a launcher, and all pods of the job; 0 where that can't be told."""
     if resource.type not in (JOB, CRON_JOB, PYTORCH_JOB, VOLCANO_JOB):
@@ -232,7 +237,9 @@ def _rendezvous(resource: Resource, template: PodTemplate, container: Node, call
     if call.launcher not in command.TORCHRUN or not gang.spreads(call, container):
         return
     place, (_, most) = command.place(container), gang.nodes(call, container) or (0, 0)
-    rank, pods = gang.rank(call, container), gang.size(resource, template)
+    # A role of a PyTorchJob may well be told a rank of its own.
+    pods = template.replicas if resource.type == PYTORCH_JOB else gang.size(resource, template)
+    rank = gang.rank(call, container)
     if not gang.meets(call, container):
         if resource.type == PYTORCH_JOB and not (has_master(resource) or is_elastic(resource)):
             return  # PTJ02 says that its operator can't tell where they meet.

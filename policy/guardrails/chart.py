@@ -20,6 +20,9 @@ ARCHIVE = re.compile(r"-v?[0-9][^/]*\.tgz$")
 _RELEASE = re.compile(r"v?(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?(?:[-+].*)?")
 
 
+_SET = {"true": True, "false": False, "null": None}
+
+
 @dataclass(frozen=True)
 class Chart:
     """One chart that a resource installs."""
@@ -40,8 +43,13 @@ class Chart:
         return last_part(self.address)
 
     @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder in Git: what values are there, or whether Helm reads it at all, nobody sees here."""
+        return self._is_application and not self.source.at("chart").present
+
+    @property
     def version(self) -> Node:
-        """The chart's version."""
+        """The chart's version; of a folder, the revision in Git."""
         return self.source.at("targetRevision" if self._is_application else "version")
 
     def value(self, *keys: str) -> Node:
@@ -82,13 +90,23 @@ class Chart:
             raise Undecided(file.place)
 
     def _parameters(self, name: str) -> Iterator[Node]:
-        for parameter in self.source.at("helm", "parameters").elements():
+        helm = self.source.at("helm")
+        for parameter in (*helm.at("parameters").elements(), *helm.at("fileParameters").elements()):
             told = parameter.at("name").text().replace("\\", "")
-            if told == name:
-                yield parameter.at("value")
-            elif told.startswith((f"{name}.", f"{name}[")):
-                # A part of what is asked for: what the rest is depends on how Helm puts them together.
+            if told == name and not parameter.at("path").present:
+                yield _as_set(parameter)
+            elif told == name or told.startswith((f"{name}.", f"{name}[")):
+                # A file, or a part of what is asked for: what the rest is depends on how Helm puts them together.
                 raise Undecided(parameter.place)
+
+
+def _as_set(parameter: Node) -> Node:
+    """The value of a parameter as Helm reads a text that is set; what is forced to be a text stays one."""
+    value = parameter.at("value")
+    raw = value.raw
+    if isinstance(raw, str) and parameter.at("forceString").value is not True:
+        raw = _SET[raw] if raw in _SET else int(raw) if re.fullmatch(r"0|-?[1-9][0-9]{0,17}", raw) else raw
+    return Node(raw, value.path, value.owner)
 
 
 def _content(file: Node) -> Node:
@@ -119,10 +137,10 @@ def last_part(chart: Node) -> str:
 
 
 def charts(program: Program, *names: str) -> Iterator[Chart]:
-    """The charts called one of `names` (all, where none is given)."""
+    """The charts called one of `names`; where none is given all, and folders in Git that may be charts."""
     for resource in program.of(*sorted(CHART_TYPES)):
         for chart in charts_of(resource):
-            if not names or chart.name in names:
+            if not names or (chart.name in names and not chart.is_folder):
                 yield chart
 
 

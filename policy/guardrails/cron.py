@@ -124,7 +124,8 @@ def _is_open(word: str) -> bool:
 
 def _values(word: str, field: _Field) -> frozenset[int]:
     names, found = dict(field.names), set()
-    for part in word.split(","):
+    # robfig/cron passes over what is empty between commas.
+    for part in filter(None, word.split(",")):
         matched = _PART.fullmatch(part)
         if not matched:
             raise _error(field, part)

@@ -23,7 +23,7 @@ _COUNT = re.compile(r"\b([0-9]{1,3})\s*[x×]")
 
 
 def _hubs(resource: Resource) -> Iterator[Chart]:
-    return (chart for chart in charts_of(resource) if chart.name == "jupyterhub")
+    return (chart for chart in charts_of(resource) if chart.name == "jupyterhub" and not chart.is_folder)
 
 
 def _access(resource: Resource, report: Report) -> None:

@@ -23,9 +23,9 @@ _POD = "system:serviceaccount:"
 _SAME = frozenset({"stringequals", "stringequalsignorecase", "stringlike", "arnequals", "arnlike"})
 """Operators that hold only where the request has the key; with `IfExists`, `ForAllValues:` or a Not in them they hold without it too."""
 _OWN = frozenset({"aws:principalorgid", "aws:principalorgpaths", "aws:principalarn", "aws:principalaccount"})
-_ACCOUNT_PART = 4
-"""Where an ARN names the account, counted from 0."""
-_ACCOUNT = re.compile(r"(?<![0-9])[0-9]{12}(?![0-9])")
+_ACCOUNT = re.compile(r"[0-9]{12}\*?")
+"""A part of an ARN that is one account, whatever stands before it."""
+_OF_CALLER = "${aws:principal"
 _ORGANIZATION = re.compile(r"o-[a-z0-9]+/")
 _OWNERS = {"repo:": "/", "project_path:": "/", "organization:": ":"}
 """How subjects of GitHub, GitLab and HCP Terraform begin, before the name of their owner, and what ends the name."""
@@ -165,9 +165,10 @@ def _is_own(operator: str, key: str, values: list[str]) -> bool:
 
 def _names_owner(pattern: str) -> bool:
     """Whether a pattern is of one organization or account, whatever it leaves open; a wildcard may stand for several parts of an ARN."""
-    parts = pattern.split(":")
-    owner = parts[_ACCOUNT_PART] if len(parts) > _ACCOUNT_PART else pattern
-    return not {"*", "?"} & set(pattern) or _ACCOUNT.search(owner) is not None or _ORGANIZATION.match(pattern) is not None
+    if _OF_CALLER in pattern.lower():
+        return False  # Whoever asks is himself.
+    named = any(_ACCOUNT.fullmatch(part) for part in pattern.split(":")) or _ORGANIZATION.match(pattern) is not None
+    return named or not {"*", "?"} & set(pattern)
 
 
 def _allows(statement: Node, action: str) -> bool:

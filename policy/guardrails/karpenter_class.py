@@ -35,16 +35,18 @@ _RESERVED_TAG_PREFIX = "kubernetes.io/cluster"
 _METADATA = r"(?:169\.254\.169\.254|\[fd00:ec2::254\])(?::[0-9]+)?/"
 _LATEST = re.compile(rf"https?://(?!{_METADATA})\S*(?:[/_-]latest(?:[/._-]|$|\b)|/(?:main|master|HEAD)/)\S*", re.IGNORECASE)
 _SHELL = r"(?<![\w.-])(?:ba|da|k|z)?sh(?![\w.-])"
-_LINE = r"[^\n|\\]*+(?:\\.[^\n|\\]*+)*+"
+# A command up to what ends it or hands its output on; a mark in quotes or after a backslash ends nothing.
+_COMMAND = r"""(?:"[^"\n]*"|'[^'\n]*'|\$\([^()\n]*\)|\\.|[^\n|;&)"'\\])*+"""
+_PIPE = r"\|(?!\|)&?"
 # What an instance reads of itself may well be run.
 _DOWNLOAD = r"\b(?:curl|wget)\b(?![^\n|;]*(?:169\.254\.169\.254|fd00:ec2::254))"
-_BEFORE = r"(?:sudo\s+(?:-u\s+[a-z]\S*\s+|-\S+\s+)*|exec\s+|(?:/\S*/)?env\s+(?:-\S+\s+|\w+=\S*\s+)*)*"
+_BEFORE = r"(?:sudo\s+(?:-u\s+[a-z]\S*\s+|-\S+\s+)*|(?:/\S*/)?env\s+(?:-\S+\s+)*|exec\s+|nohup\s+|xargs\s+(?:-\S+\s+)*|\w+=\S*\s+|\(\s*)*"
 _DOWNLOADED = rf"""["']?(?:\$\(|`)\s*{_DOWNLOAD}"""
 # A download that a shell runs: at the end of a pipe (the line may go on after a backslash), as a file or as a text.
 _PIPED = re.compile(
-    rf"{_DOWNLOAD}{_LINE}(?:\|{_LINE}){{0,3}}\|&?\s*{_BEFORE}(?:/\S*/)?{_SHELL}"
+    rf"{_DOWNLOAD}{_COMMAND}(?:{_PIPE}{_COMMAND}){{0,3}}{_PIPE}\s*{_BEFORE}(?:/\S*/)?{_SHELL}"
     rf"|(?:{_SHELL}(?:\s+-\S+)*|\bsource|(?:^|[\s;&])\.)\s+<\(\s*{_DOWNLOAD}"
-    rf"|(?:{_SHELL}(?:\s+-\S+)*\s+-\w*c|{_SHELL}(?:\s+-\S+)*\s+<<<|\beval)\s+{_DOWNLOADED}",
+    rf"|(?:{_SHELL}(?:\s+-\S+)*\s+(?:-\w*c|<<<)|\bsource\s+/dev/stdin\s+<<<|\beval)\s+{_DOWNLOADED}",
     re.DOTALL,
 )
 _MOST_USER_DATA = 16 * 1024

@@ -7,7 +7,7 @@ from guardrails import command, gang
 from guardrails.names import HOST_NAME
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.template import GPU, WORKER, pod_templates
+from guardrails.template import GPU, WORKER, PodTemplate, pod_templates
 from guardrails.tokens import PYTORCH_JOB
 from guardrails.training_operator import CONTAINER, MASTER, PORT, PORT_NAME, ROLES, has_master, is_elastic, pods_to_train
 
@@ -61,10 +61,16 @@ def _roles(job: Resource, report: Report) -> None:
                 report.refuse(job, spec, allowed="no role but Master and Worker", found=f"the role {name}")
         with report.part():
             policy = spec.at("restartPolicy")
-            if policy.present and policy.text() not in _RESTARTS:
+            if policy.present and policy.text() not in _RESTARTS and not _is_ended(job, name, policy.text()):
                 report.refuse(job, policy, allowed=f"{', '.join(_RESTARTS)}: a pod that always starts again never ends")
         with report.part():
             _containers(job, spec.at("template", "spec", "containers"), report)
+
+
+def _is_ended(job: Resource, role: str, policy: str) -> bool:
+    """Whether Workers that always start again go with the Master, whose end is that of the job."""
+    clean = job.at("spec", "runPolicy", "cleanPodPolicy").text()
+    return policy == "Always" and role == WORKER and has_master(job) and clean in ("Running", "All")
 
 
 def _containers(job: Resource, place: Node, report: Report) -> None:
@@ -145,7 +151,8 @@ def _backend(job: Resource, policy: Node, report: Report) -> None:
 
 def _host(job: Resource, policy: Node, report: Report) -> None:
     host = policy.at("rdzvHost")
-    if _OWN_HOST.fullmatch(host.text()):
+    several = _pods(job) > 1 or pods_to_train(job, _workers(job))[1] > 1
+    if several and _OWN_HOST.fullmatch(host.text()):
         report.refuse(job, host, allowed="a host that all pods reach, or none: the operator names the first Worker")
 
 
@@ -192,9 +199,10 @@ def _ranks(job: Resource, report: Report) -> None:
             check(job, report)
     for template in pod_templates(job):
         for container in template.containers():
-            for judge in (_nodes, _single_process):
-                with report.part():
-                    judge(job, container, report)
+            with report.part():
+                _nodes(job, template, container, report)
+            with report.part():
+                _single_process(job, container, report)
 
 
 def _gang(job: Resource, report: Report) -> None:
@@ -237,13 +245,17 @@ def _is_told(container: Node, calls: Sequence[tuple[Node, command.Invocation]]) 
     return bool(gang.addresses(container, *(call for where, call in calls if where is container)))
 
 
-def _nodes(job: Resource, container: Node, report: Report) -> None:
+def _nodes(job: Resource, template: PodTemplate, container: Node, report: Report) -> None:
     """torchrun that is told one node trains alone, or has a rank that its world lacks."""
-    pods = _pods(job)
-    for call in gang.calls(container):
-        if pods > 1 and call.launcher in command.TORCHRUN and gang.nodes(call, container) == (1, 1):
-            ranked = has_master(job) and not gang.is_dynamic(call, container) and not call.flag("--standalone")
-            tell, also = (report.refuse, "") if ranked else (report.advise, ", unless each trains alone")
+    pods, calls = _pods(job), [call for call in gang.calls(container) if call.launcher in command.TORCHRUN]
+    # Beside a call that trains on all, one of a single node is preparation.
+    if pods < 2 or any(gang.spreads(call, container) for call in calls):
+        return
+    for call in calls:
+        if gang.nodes(call, container) == (1, 1):
+            told = call.option("--node-rank") is not None or gang.is_dynamic(call, container) or call.flag("--standalone")
+            lacks = has_master(job) and template.role == WORKER and not told
+            tell, also = (report.refuse, "") if lacks else (report.advise, ", unless each trains alone")
             tell(job, command.place(container), allowed=f"--nnodes {pods}, the pods of the job{also}", found="--nnodes 1")
 
 

@@ -1,5 +1,6 @@
 """What the training operator gives the pods of a PyTorchJob: variables that count before those of the job's own."""
 
+import re
 from typing import Any
 
 from guardrails.node import UNKNOWN, Node
@@ -44,7 +45,7 @@ def variables(job: Resource, pods: int, workers: int) -> list[dict[str, Any]]:
     address = f"{name if isinstance(name, str) else '<job>'}-master-0"
     if has_master(job):
         found |= {"MASTER_ADDR": address, "PET_MASTER_ADDR": address, "MASTER_PORT": str(PORT), "PET_MASTER_PORT": str(PORT)}
-        found |= {"WORLD_SIZE": str(pods), "RANK": _INDEX, "PET_NODE_RANK": _INDEX}
+        found |= {"WORLD_SIZE": _world(job, pods), "RANK": _INDEX, "PET_NODE_RANK": _INDEX}
     found |= _rendezvous(job, workers) if is_elastic(job) else {"PET_NNODES": str(pods)}
     return [{"name": key, **(value if isinstance(value, dict) else {"value": value})} for key, value in found.items()]
 
@@ -54,6 +55,14 @@ def _each(job: Resource) -> Any:
     elastic = policy.at("nProcPerNode").raw if policy.known else None
     own = job.at("spec", "nprocPerNode").raw if elastic is None else elastic
     return "auto" if own is None else own if own is UNKNOWN else str(own)
+
+
+def _world(job: Resource, pods: int) -> Any:
+    """Processes in all, as far as the job says how many a pod has; else its pods."""
+    each = job.at("spec", "nprocPerNode").raw
+    if each is UNKNOWN:
+        return UNKNOWN
+    return str(pods * (int(each) if isinstance(each, str) and re.fullmatch("[0-9]{1,9}", each) else 1))
 
 
 def _rendezvous(job: Resource, workers: int) -> dict[str, Any]:

@@ -241,6 +241,17 @@ def _counted(amounts: Node) -> Iterator[tuple[str, Node]]:
             yield resource, own
 
 
+def _is_amount(queue: Resource, resource: str, own: Node, report: Report) -> None:
+    """Of what no node has a part of, whole numbers; of all, nothing below 0."""
+    number = exact(own.text())
+    if number is None:
+        return
+    if number < 0:
+        report.refuse(queue, own, allowed="at least 0")
+    elif number.denominator != 1 and (resource == "pods" or (_DOMAIN not in resource and _EXTENDED.fullmatch(resource))):
+        report.refuse(queue, own, allowed="a whole number")
+
+
 def _hold(queue: Resource, share: tuple[str, Node], limits: Node, whose: str, report: Report) -> None:
     resource, own = share
     with report.part():
@@ -272,6 +283,11 @@ def _written(name: str, amount: int) -> str:
 def _shares(queue: Resource, report: Report) -> None:
     """A queue is guaranteed no more than it deserves, and deserves no more than it may use."""
     deserved, capability = queue.at("spec", "deserved"), queue.at("spec", "capability")
+    for amounts in (deserved, capability, queue.at("spec", "guarantee", "resource")):
+        with report.part():
+            for resource, own in amounts.entries():
+                with report.part():
+                    _is_amount(queue, resource, own, report)
     with report.part():
         for share in _counted(queue.at("spec", "guarantee", "resource")):
             _hold(queue, share, deserved, "the queue's own deserved", report)

@@ -14,7 +14,7 @@ from guardrails.tokens import VOLCANO_CRON_JOB, VOLCANO_JOB
 
 _LONGEST_NAME = 63
 _LONGEST_CRON_NAME = 52
-_EVERY = re.compile(r"@every (?:[0-9]+(?:\.[0-9]*)?(?:ns|us|µs|ms|s|m|h))+")
+_EVERY = re.compile(r"@every (?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|ms|s|m|h))+")
 _TIME_ZONE = re.compile(r"[A-Za-z._0-9+][A-Za-z._0-9+-]{0,13}(?:/[A-Za-z._0-9+][A-Za-z._0-9+-]{0,13})*")
 _ROLES = {"master": "master", "worker": "worker"}
 """Flag of the mpi plug-in -> name of the task where the flag is not given."""

@@ -19,6 +19,11 @@ RULE = [rule for rule in RULES if rule.id == "JUP01"]
     [
         ({"valueFiles": ["values.yaml"]}, "app.spec.source.helm.valueFiles[0]"),
         ({"parameters": [{"name": "hub.config.Authenticator.allowed_users[0]", "value": "ada"}]}, "app.spec.source.helm.parameters[0]"),
+        ({"fileParameters": [{"name": "hub.config", "path": "config.yaml"}]}, "app.spec.source.helm.fileParameters[0]"),
+        (
+            {"fileParameters": [{"name": "hub.config.Authenticator.allowed_users", "path": "users"}]},
+            "app.spec.source.helm.fileParameters[0]",
+        ),
         ({"parameters": [{"name": "hub.config.Authenticator[0]", "value": "ada"}]}, "app.spec.source.helm.parameters[0]"),
     ],
 )

@@ -70,6 +70,13 @@ def in_files(*files: dict[str, Any]) -> Thing:
 _WITHOUT_GROUPS = b.changed(_VALUES, {GROUPS: b.DELETE})
 _DUMMY = {"hub": {"config": {"JupyterHub": {"authenticator_class": "dummy"}}}}
 
+
+def parameter(name: str, value: str) -> dict[str, Any]:
+    return {"name": name, "value": value}
+
+
+TLS = b.changed(_VALUES, {"proxy": {}})
+
 CASES = (
     valid("JUP01", hub()),
     valid("JUP01", hub({GROUPS: b.DELETE, "hub/config/Authenticator": {"allowed_users": ["ada"]}})),
@@ -127,7 +134,30 @@ CASES = (
     ),
     invalid("JUP01", b.application_of("jupyterhub", {"values": json.dumps({**_VALUES, "proxy": {}})}), says="LoadBalancer (the default)"),
     invalid("JUP01", two_sources({}), says="spec.sources[0].helm.valuesObject.hub.config"),
-    invalid("JUP01", b.application_of("jupyterhub", None, chart=None, path="apps/jupyterhub/"), says="unset, so dummy"),
+    # What values are in a folder in Git, or whether it is a chart, is not seen.
+    valid("JUP01", b.application_of("jupyterhub", None, chart=None, path="apps/jupyterhub/")),
+    valid(
+        "JUP01", b.application_of("jupyterhub", {"valuesObject": TLS, "parameters": [parameter("proxy.https.enabled", "true")]}), edge=True
+    ),
+    invalid(
+        "JUP01",
+        b.application_of("jupyterhub", {"valuesObject": TLS, "parameters": [parameter("proxy.https.enabled", "false")]}),
+        says="LoadBalancer (the default), without TLS",
+        edge=True,
+    ),
+    invalid(
+        "JUP01",
+        b.application_of(
+            "jupyterhub", {"valuesObject": TLS, "parameters": [{**parameter("proxy.https.enabled", "true"), "forceString": True}]}
+        ),
+        says="without TLS",
+        edge=True,
+    ),
+    invalid("JUP02", b.application_of("jupyterhub", {"parameters": [parameter("cull.enabled", "false")]}), says="value is false"),
+    valid(
+        "JUP02",
+        b.application_of("jupyterhub", {"parameters": [parameter("cull.enabled", "true"), parameter("singleuser.memory.limit", "16")]}),
+    ),
     invalid("JUP01", in_files(_VALUES, _DUMMY), says="authenticator_class is dummy"),
     invalid("JUP02", b.application_of("jupyterhub", {"valuesObject": b.changed(_VALUES, {SHOWN: "1x A100"})}), says="is 1x A100"),
     invalid("JUP02", b.application_of("jupyterhub", {"parameters": [{"name": "cull.enabled", "value": False}]}), says="value is false"),

@@ -477,6 +477,7 @@ LIFETIMES = (
     valid("KRP10", b.node_pool(SPOT), gang(100)),
     valid("KRP10", b.node_pool(SPOT), gang(120), edge=True),
     valid("KRP10", b.node_pool({KINDS: ["spot"]})),
+    valid("KRP10", b.node_pool({KINDS: ["spot"]}), b.application_of("karpenter", None, chart=None, path="apps/karpenter")),
     valid("KRP10", b.node_pool({KINDS: ["spot"]}), by_argo({"valuesObject": {"settings": {"interruptionQueue": "q"}}})),
     valid(
         "KRP10",
@@ -697,12 +698,30 @@ CLASSES = (
     valid("KRP12", template("curl -sL https://example.com/run-1.2.3.txt | sh-lint\n"), edge=True),
     valid("KRP12", template("curl -sL https://example.com/a-1.2.3.tgz | tee a.tgz | tar -xz\n"), edge=True),
     invalid("KRP12", template("curl -s http://169.254.169.25/i.sh | bash\n"), says="curl -s http://169", edge=True),
+    # Another command than the one that gets the download.
+    *(
+        valid("KRP12", template(f"{line}\n"), edge=True)
+        for line in (
+            "curl -fsSL -o /opt/a.rpm https://example.com/a-1.2.3.rpm || sh -c 'shutdown -h now'",
+            "curl -sf http://localhost:8080/health || bash /opt/restart.sh",
+            "curl -s https://example.com/a-1.2.3.tgz | tar xz && cat b | bash",
+            'V=$(curl -s https://example.com/v.json | jq -r .tag); echo $V | sudo bash -c "cat > /etc/v"',
+            "curl -s https://example.com/k.gpg | gpg --dearmor | sudo tee k.gpg; cat pinned.sh | bash",
+        )
+    ),
     *(
         invalid("KRP12", template(f"{line}\n"), says=f"a script with {line}")
         for line in (
             "curl -sL https://example.com/i.sh | /usr/bin/env bash",
             "curl -sL https://example.com/i.sh | env A=1 B= bash",
             "curl -sL https://example.com/i.sh |& bash",
+            "curl -sL 'https://example.com/i.sh?a=1&b=2' | bash",
+            'curl -sL -H "X: a|b" https://example.com/i.sh | bash',
+            "curl -sL https://example.com/$(uname -m).sh | FOO=1 bash",
+            "curl -sL https://example.com/i.sh | nohup bash",
+            "curl -sL https://example.com/i.sh | xargs -0 bash",
+            "curl -sL https://example.com/i.sh | (bash",
+            'source /dev/stdin <<< "$(curl',
             "curl -sL https://example.com/i.sh | exec sudo -E bash",
             "curl -sL https://example.com/i.sh | tee i.log | bash",
             ". <(curl",

@@ -48,6 +48,7 @@ def cron(name: str = "weekly", **spec: Any) -> Thing:
 PLAIN = {"name": "pytorch", "image": "registry.example/trainer:1.0.0"}
 PORTS = f"{b.TORCH_CONTAINER}/ports"
 ONE_GPU = {f"{role}/resources/limits": {GPU: 1} for role in (b.TORCH_MASTER_CONTAINER, b.TORCH_CONTAINER)}
+BY_WORLD = ("torchrun", "--nnodes=$(WORLD_SIZE)", "--node-rank=$(RANK)", "--master-addr=$(MASTER_ADDR)", "t.py")
 VOLCANO_SPEC = b.volcano_job().properties["spec"]
 TRAIN = ("torchrun", "train.py")
 
@@ -288,4 +289,51 @@ CASES = (
     valid("VOL04", cron(schedule="@every 1h30m", timeZone="America/Argentina/Buenos_Aires")),
     valid("VOL04", cron(schedule="@weekly")),
     invalid("KUB01", cron(concurrencyPolicy="Never"), says="spec.concurrencyPolicy is Never"),
+    # Roles that are told ranks of their own, and calls that only prepare.
+    valid(
+        "JOB03",
+        b.pytorch_job(
+            {
+                f"{WORKER}/replicas": 1,
+                COMMANDS[0]: ["torchrun", "--node-rank=0", "t.py"],
+                COMMANDS[1]: ["torchrun", "--node-rank=1", "t.py"],
+            }
+        ),
+        edge=True,
+    ),
+    invalid("JOB03", b.pytorch_job({COMMANDS[1]: ["torchrun", "--node-rank=1", "t.py"]}), says="--node-rank 1 in 3 pods"),
+    valid("PTJ02", running("bash", "-c", "torchrun --nnodes=1 --node-rank=0 --master-addr=localhost tok.py && torchrun train.py")),
+    valid("PTJ02", running("bash", "-c", "torchrun train.py && torchrun --nnodes=1 eval.py")),
+    invalid("PTJ02", running("torchrun", "--nnodes=1", "--node-rank=0", "t.py"), says="unless each trains alone", edge=True),
+    # An elasticPolicy tells the number of pods; its own rule judges that.
+    valid("JOB03", workers(*TRAIN, minReplicas=2, maxReplicas=2)),
+    valid("JOB03", b.pytorch_job({"spec/elasticPolicy": {}, **{place: list(TRAIN) for place in COMMANDS}})),
+    valid("JOB03", workers(*TRAIN, minReplicas=2, maxReplicas=4, metrics=[{"type": "Resource"}], changes={f"{WORKER}/replicas": 1})),
+    valid("JOB03", workers("torchrun", "--nnodes=2", "t.py", maxReplicas=4, metrics=[{"type": "Resource"}])),
+    invalid("JOB03", workers("torchrun", "--nnodes=2", "t.py", maxReplicas=3), says="is --nnodes 2; allowed: --nnodes 3", edge=True),
+    valid("PTJ01", workers(rdzvHost="localhost", maxReplicas=1, changes={f"{WORKER}/replicas": 1}), edge=True),
+    invalid(
+        "PTJ01",
+        workers(rdzvHost="localhost", minReplicas=1, maxReplicas=2, changes={f"{WORKER}/replicas": 1}),
+        says="rdzvHost is",
+        edge=True,
+    ),
+    *(
+        valid("PTJ01", b.pytorch_job({f"{WORKER}/restartPolicy": "Always", "spec/runPolicy/cleanPodPolicy": policy}), edge=True)
+        for policy in ("Running", "All")
+    ),
+    invalid(
+        "PTJ01", b.pytorch_job({f"{WORKER}/restartPolicy": "Always", "spec/runPolicy/cleanPodPolicy": "None"}), says="is Always", edge=True
+    ),
+    invalid("PTJ01", b.pytorch_job({f"{WORKER}/restartPolicy": "Always"}), says="Worker.restartPolicy is Always"),
+    invalid(
+        "PTJ01", workers(changes={f"{WORKER}/restartPolicy": "Always", "spec/runPolicy/cleanPodPolicy": "All"}), says="is Always", edge=True
+    ),
+    invalid("PTJ01", b.pytorch_job({f"{WORKER}/restartPolicy": "never", "spec/runPolicy/cleanPodPolicy": "All"}), says="is never"),
+    # The operator's WORLD_SIZE counts processes.
+    invalid("JOB03", running(*BY_WORLD, changes={"spec/nprocPerNode": "8"}), says="is --nnodes 32; allowed: --nnodes 4"),
+    valid("JOB03", running(*BY_WORLD)),
+    valid("JOB03", running(*BY_WORLD, changes={"spec/nprocPerNode": "auto"}), edge=True),
+    valid("VOL04", cron(schedule="@every .5h")),
+    valid("VOL04", cron(schedule="1,2,,3 * * * *")),
 )

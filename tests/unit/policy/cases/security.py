@@ -414,6 +414,7 @@ DETAILS = (
     valid("SEC03", everybody({"StringLike": {"aws:PrincipalArn": "arn:aws:iam::123456789012*"}}), edge=True),
     valid("SEC03", everybody({"StringLike": {"aws:PrincipalArn": "arn:*:iam::123456789012:role/ci"}}), edge=True),
     valid("SEC03", everybody({"StringLike": {"aws:PrincipalAccount": "123456789012*"}}), edge=True),
+    valid("SEC03", everybody({"StringLike": {"aws:PrincipalArn": "arn:aws:*:123456789012:role/x"}}), edge=True),
     valid("SEC03", everybody({"ForAnyValue:StringLike": {"aws:PrincipalOrgPaths": "o-a1b2/r-1/*"}}), edge=True),
     *(
         invalid("SEC03", everybody(condition), says="a trust of everybody")
@@ -426,6 +427,10 @@ DETAILS = (
             {"StringLike": {"aws:PrincipalArn": "*:role/Deploy"}},
             {"StringLike": {"aws:PrincipalArn": "arn:aws:iam::????????????:root"}},
             {"StringLike": {"aws:PrincipalArn": "arn:aws:iam::*:role/123456789012"}},
+            {"StringLike": {"aws:PrincipalArn": "arn:*role/deploy-123456789012"}},
+            {"StringLike": {"aws:PrincipalArn": "arn:*:role/123456789012-*"}},
+            {"StringEquals": {"aws:PrincipalAccount": "${aws:PrincipalAccount}"}},
+            {"StringEquals": {"aws:PrincipalOrgID": "${aws:PrincipalOrgID}"}},
             {"StringLike": {"aws:PrincipalAccount": "12345678901*"}},
             {"StringLike": {"aws:PrincipalAccount": "*1234567890123"}},
             {"StringLike": {"aws:PrincipalOrgID": "o-*"}},

@@ -103,6 +103,21 @@ CASES = (
     valid("VOL02", job("made-elsewhere")),
     valid("VOL02", mpi("research"), queue("research", parent="ml"), queue("ml")),
     valid("VOL02", b.mpi_job()),
+    *(
+        invalid("VOL02", queue("ml", capability={name: amount}), says=f"is {amount}; allowed: {allowed}", edge=True)
+        for name, amount, allowed in (
+            ("cpu", "-4", "at least 0"),
+            ("memory", "-1Gi", "at least 0"),
+            ("nvidia.com/gpu", "500m", "a whole number"),
+            ("pods", "1.5", "a whole number"),
+        )
+    ),
+    *(
+        valid("VOL02", queue("ml", capability={name: amount}), edge=True)
+        for name, amount in (("cpu", "0"), ("cpu", "500m"), ("nvidia.com/gpu", "8000m"), ("kubernetes.io/x", "500m"), ("memory", "soon"))
+    ),
+    invalid("VOL02", queue("ml", deserved={"cpu": "-4"}), says="spec.deserved.cpu is -4"),
+    invalid("VOL02", queue("ml", guarantee={"resource": {"cpu": "-4"}}), says="spec.guarantee.resource.cpu is -4"),
     valid("VOL02", queue("ml", capability={"cpu": "96"}), queue("research", parent="ml", capability={"cpu": "96000m"}), edge=True),
     valid(
         "VOL02",
