@@ -3,6 +3,7 @@
 import signal
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Annotated
 
 import typer
@@ -10,7 +11,6 @@ from rich.console import Console
 
 from local.errors import LocalStackError
 from local.progress import Progress
-from trainyard import commands
 from trainyard.engine import EngineError
 from trainyard.pack import FORMATS, check_files
 from trainyard.project import LOCAL_STACK
@@ -31,55 +31,55 @@ _BAD_INPUT = 2
 @app.command()
 def setup() -> None:
     """Make the Python environment and build or find the tools."""
-    _run(commands.setup, "setup")
+    _run(_commands().setup, "setup")
 
 
 @app.command()
 def up(stack: StackOption = LOCAL_STACK) -> None:
     """Bring the platform up, run its jobs, show their losses."""
-    _run(lambda progress: commands.up(stack, progress, out), "up")
+    _run(lambda progress: _commands().up(stack, progress, out), "up")
 
 
 @app.command()
 def down(stack: StackOption = LOCAL_STACK) -> None:
     """Destroy both stacks and prove that nothing is left."""
-    _run(lambda progress: commands.down(stack, progress, out), "down")
+    _run(lambda progress: _commands().down(stack, progress, out), "down")
 
 
 @app.command()
 def preview(stack: StackOption = LOCAL_STACK) -> None:
     """Show what `up` would change, judged by the policy pack."""
-    _run(lambda progress: commands.preview(stack, progress, out), "preview")
+    _run(lambda progress: _commands().preview(stack, progress, out), "preview")
 
 
 @app.command()
 def plan(stack: StackOption = LOCAL_STACK) -> None:
     """Write what `up` would change as JSON and Markdown."""
-    _run(lambda progress: commands.plan(stack, progress, out), "plan")
+    _run(lambda progress: _commands().plan(stack, progress, out), "plan")
 
 
 @app.command()
 def recover(stack: StackOption = LOCAL_STACK) -> None:
     """After a killed `up` or `down`: lift its lock and take what it made into the state."""
-    _run(lambda progress: commands.recover(stack, progress, out), "recover")
+    _run(lambda progress: _commands().recover(stack, progress, out), "recover")
 
 
 @app.command()
 def status(stack: StackOption = LOCAL_STACK) -> None:
     """Show what runs, and which tools are installed, built or stand-ins."""
-    _run(lambda progress: commands.status(stack, progress, out), "status")
+    _run(lambda progress: _commands().status(stack, progress, out), "status")
 
 
 @app.command()
 def logs(job: Annotated[str, typer.Argument(help="Name of the job, such as pretrain-mpi.")] = "", stack: StackOption = LOCAL_STACK) -> None:
     """Print the logs of a job."""
-    _run(lambda progress: commands.logs(stack, job, progress, out), "logs")
+    _run(lambda progress: _commands().logs(stack, job, progress, out), "logs")
 
 
 @app.command()
 def clean() -> None:
     """Stop the local stack and delete its state."""
-    _run(lambda progress: commands.clean(progress, out), "clean")
+    _run(lambda progress: _commands().clean(progress, out), "clean")
 
 
 @policy.command("preview")
@@ -89,7 +89,7 @@ def policy_preview(stack: StackOption = LOCAL_STACK) -> None:
 
     def judge(progress: Progress) -> None:
         nonlocal status
-        status = 1 if commands.judge(stack, progress, out) else 0
+        status = 1 if _commands().judge(stack, progress, out) else 0
 
     _run(judge, "policy", failure=_BAD_INPUT)
     sys.exit(status)
@@ -117,9 +117,16 @@ def main() -> None:
     app()
 
 
+def _commands() -> ModuleType:
+    """What needs the stack: imported when it is run, as files are judged without it in a third of the time."""
+    from trainyard import commands
+
+    return commands
+
+
 def _run(command: Callable[[Progress], None], name: str, *, failure: int = 1) -> None:
     """Run a command; what a user can act on is told in words, and the exit status says whether it worked."""
-    progress = Progress(commands.log_file(name), total=1, console=err)
+    progress = Progress(_commands().log_file(name), total=1, console=err)
     try:
         command(progress)
     except EngineError as error:

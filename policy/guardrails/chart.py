@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from guardrails.decode import ASSET
 from guardrails.document import DocumentError, read_yaml
-from guardrails.node import Node, Undecided
+from guardrails.node import ASSET, Node, Undecided
 from guardrails.program import Program
 from guardrails.rule import Resource
 from guardrails.tokens import APPLICATION, RELEASE

@@ -10,12 +10,10 @@ from typing import Any
 from pulumi_policy import proxy
 from pulumi_policy.deserialize import SPECIAL_ARCHIVE_SIG, SPECIAL_ASSET_SIG, SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
-from guardrails.node import UNKNOWN
+from guardrails.node import ASSET, UNKNOWN
 from guardrails.secret import Secrets, members
 
 _SENTINELS = frozenset(value for name, value in vars(proxy).items() if name.startswith("UNKNOWN_"))
-ASSET = "(content of "
-"""How the value of an asset or archive begins whose content is elsewhere."""
 _OUTPUT_SIGNATURE = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 _RESOURCE_SIGNATURE = "5cf8f73096256a8f31e491e813e4eb8e"
 

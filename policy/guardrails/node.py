@@ -21,6 +21,8 @@ class Unknown:
 
 
 UNKNOWN = Unknown()
+ASSET = "(content of "
+"""How the value of an asset or archive begins whose content is elsewhere."""
 
 
 class Undecided(Exception):

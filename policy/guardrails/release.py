@@ -3,9 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from guardrails.decode import ASSET
 from guardrails.document import DocumentError, read_yaml
-from guardrails.node import Node
+from guardrails.node import ASSET, Node
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.tokens import APPLICATION, RELEASE, UNSEEN
 from guardrails.view import manifest

@@ -333,6 +333,22 @@ def test_a_deepspeed_file_is_read_as_deepspeed_reads_it(
     assert "gradient_cliping" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("words", [["-m", "guardrails"], ["-m", "trainyard", "policy", "check"]], ids=["pack", "trainyard"])
+def test_files_are_checked_from_its_own_folder_without_the_sdk(pools: str, words: list[str]) -> None:
+    """A check before each commit has no second to spare for clients and engines that it does not use."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *words, str(Path(pools).resolve())],
+        cwd=REPOSITORY / "policy" if "guardrails" in words else REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines() if "|" in line}
+    assert "yaml" in imported
+    assert imported.isdisjoint({"pulumi", "pulumi_policy", "grpc", "google", "boto3", "botocore", "kubernetes"})
+
+
 def test_the_pack_checks_files_from_its_own_folder(pools: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "guardrails", str(Path(pools).resolve())],
