@@ -220,7 +220,7 @@ RULES = (
         check=_grace,
         early=True,
         why="it overrides disruption budgets and do-not-disrupt: too short, and a checkpoint is torn; without it a drain never ends.",
-        fix="set template.spec.terminationGracePeriod above the pods' terminationGracePeriodSeconds, and expireAfter to Never.",
+        fix="set template.spec.terminationGracePeriod above the pods' terminationGracePeriodSeconds.",
         source="karpenter 1.14.1 concepts/disruption; kubernetes-sigs/karpenter#1789",
         valid=(_pool(expireAfter=_NEVER, terminationGracePeriod="1h"), _job(600)),
         invalid=(_pool(expireAfter=_NEVER, terminationGracePeriod="5m"), _job(3600)),
