@@ -237,8 +237,8 @@ def _rendezvous(resource: Resource, template: PodTemplate, container: Node, call
     if call.launcher not in command.TORCHRUN or not gang.spreads(call, container):
         return
     place, (_, most) = command.place(container), gang.nodes(call, container) or (0, 0)
-    # A role of a PyTorchJob may well be told a rank of its own.
-    pods = template.replicas if resource.type == PYTORCH_JOB else gang.size(resource, template)
+    # A role, a group or a leader may well be told a rank of its own.
+    pods = gang.copies(resource, template)
     rank = gang.rank(call, container)
     if not gang.meets(call, container):
         if resource.type == PYTORCH_JOB and not (has_master(resource) or is_elastic(resource)):

@@ -4,12 +4,18 @@ import re
 
 from guardrails import command, environment
 from guardrails.node import Node
+from guardrails.placing import wanted_labels
+from guardrails.pool import INSTANCE_TYPE
 from guardrails.rule import Resource
-from guardrails.template import WORKER, PodTemplate, pod_templates
+from guardrails.template import GPU, WORKER, PodTemplate, pod_templates
 from guardrails.tokens import CRON_JOB, JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB, NODE_SET, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, VOLCANO_JOB
 
 # The pods of other kinds are copies of a server, or one for each node, unless their launcher says otherwise.
 _TOGETHER = frozenset({JOB, CRON_JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB, PYTORCH_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
+# Their parts may be steps of one run, or runs of their own: which train together is what their launchers say.
+_OF_PARTS = frozenset({JOB_SET, VOLCANO_JOB})
+# Worker groups on one instance type are one set of workers in parts; on another type, they do something else.
+_RAY = frozenset({RAY_CLUSTER, RAY_JOB})
 MEETING_VARIABLES = ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT")
 """The variables that say where ranks meet."""
 _RENDEZVOUS = frozenset({*MEETING_VARIABLES, "WORLD_SIZE", "NNODES", "NODE_RANK", "PET_NODE_RANK"})
@@ -75,15 +81,45 @@ def rank(call: command.Invocation, container: Node) -> str | None:
 
 
 def size(resource: Resource, template: PodTemplate) -> int:
-    """How many pods of a template train together; 1 where each works alone."""
-    if resource.type == PYTORCH_JOB and template.role == WORKER:
-        # A Master may call itself by any name that it has; who looks for it is each Worker.
-        return sum(each.replicas for each in pod_templates(resource))
-    if resource.type in _TOGETHER:
-        together = not _shares_work(resource, template)
-    else:
-        together = any(spreads(call, container) for container in template.containers() for call in calls(container))
+    """How many pods train together with one of a template, itself counted; 1 where each works alone, 0 where there is none."""
+    own = copies(resource, template)
+    return own and own + sum(copies(resource, each) for each in pod_templates(resource) if _trains_with(resource, template, each))
+
+
+def copies(resource: Resource, template: PodTemplate) -> int:
+    """How many pods of one template train together; 1 where each works alone."""
+    if resource.type == LEADER_WORKER_SET:
+        # Of the pods of a template each group has as many, and the groups are copies that know nothing of each other.
+        groups = resource.at("spec", "replicas").integer()
+        return template.replicas // (groups or 1)
+    together = not _shares_work(resource, template) if resource.type in _TOGETHER else _spreads(template)
     return template.replicas if together else min(template.replicas, 1)
+
+
+def _trains_with(resource: Resource, template: PodTemplate, other: PodTemplate) -> bool:
+    """Whether the pods of another template of the resource train together with those of this one."""
+    if other.spec.path == template.spec.path:
+        return False
+    if resource.type == PYTORCH_JOB:
+        # A Master may call itself by any name that it has; who looks for it is each Worker.
+        return template.role == WORKER
+    if resource.type == LEADER_WORKER_SET:
+        return _computes(template) and _computes(other)
+    if resource.type in _OF_PARTS:
+        return _spreads(template) and _spreads(other)
+    if resource.type in _RAY:
+        types = wanted_labels(template).get(INSTANCE_TYPE)
+        both = template.requested(GPU) > 0 and other.requested(GPU) > 0
+        return both and bool(types) and types == wanted_labels(other).get(INSTANCE_TYPE)
+    return False
+
+
+def _computes(template: PodTemplate) -> bool:
+    return template.devices() > 0 or any(calls(container) for container in template.containers())
+
+
+def _spreads(template: PodTemplate) -> bool:
+    return any(spreads(call, container) for container in template.containers() for call in calls(container))
 
 
 def job_spec(job: Resource) -> Node:

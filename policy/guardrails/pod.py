@@ -42,8 +42,8 @@ def _count_fits_type(resource: Resource, template: PodTemplate, report: Report) 
         return
     if asked > max(counts):
         report.refuse(resource, place, allowed=f"at most {max(counts)} {EFA} on {names}", found=f"asking {asked} {EFA}")
-    elif asked == 0 and min(counts) > 0 and gang.size(resource, template) > 1 and template.requested(GPU) > 0:
-        allowed = f"{min(counts)} {EFA} on {names}, because {template.replicas} pods with GPUs train together"
+    elif asked == 0 and min(counts) > 0 and (pods := gang.size(resource, template)) > 1 and template.requested(GPU) > 0:
+        allowed = f"{min(counts)} {EFA} on {names}, because {pods} pods with GPUs train together"
         report.refuse(resource, place, allowed=allowed, found=f"asking no {EFA}")
 
 

@@ -31,7 +31,7 @@ from guardrails.tokens import (
     VOLCANO_JOB,
 )
 
-LAUNCHER, WORKER = "Launcher", "Worker"
+LAUNCHER, WORKER, LEADER = "Launcher", "Worker", "Leader"
 GPU = "nvidia.com/gpu"
 EFA = "vpc.amazonaws.com/efa"
 NEURON = "aws.amazon.com/neuron"
@@ -56,7 +56,8 @@ class PodTemplate:
     metadata: Node
     """Of the template, or of the pod itself."""
     role: str = ""
-    """`Launcher`, `Master` or `Worker` in an MPIJob or PyTorchJob, the task's name in a Volcano job; `SUBMITTER` in a RayJob."""
+    """`Launcher`, `Master` or `Worker` in an MPIJob or PyTorchJob, the task's name in a Volcano job; `LEADER` of a
+    LeaderWorkerSet; `SUBMITTER` in a RayJob."""
     beside: tuple[Node, ...] = ()
     """Containers that the resource holds outside of the pod spec."""
     first: tuple[Node, ...] = ()
@@ -167,7 +168,7 @@ def _leader_worker_set(groups: Resource) -> Iterator[PodTemplate]:
     copies = 1 if copies is None else copies
     leader, worker = pods.at("leaderTemplate"), pods.at("workerTemplate")
     if leader.present:
-        yield _copies(leader, copies)
+        yield replace(_copies(leader, copies), role=LEADER)
     yield _copies(worker, copies * (size - int(leader.present)))
 
 

@@ -395,4 +395,29 @@ NAMES = (
     valid("JOB01", torchrun("--nnodes=4", POD_0), edge=True),
 )
 
-CASES += MEETING + COUNTS + QUEUES + ALONE + NAMES
+
+def lws(words: list[str], leader: list[str] | None = None, *, replicas: int = 1, size: int = 2) -> Thing:
+    """A LeaderWorkerSet; its leaders run something else if told so."""
+    worker, first = (job({COMMAND: each or words}).properties["spec"]["template"] for each in (words, leader))
+    templates = {"workerTemplate": worker, **({"leaderTemplate": first} if leader else {})}
+    spec = {"replicas": replicas, "leaderWorkerTemplate": {"size": size, **templates}}
+    return Thing(type=tokens.LEADER_WORKER_SET, name="vllm", properties={"metadata": {"name": "vllm"}, "spec": spec})
+
+
+TO_LEADER = "--master-addr=$LWS_LEADER_ADDRESS"
+
+
+def of_group(rank: str, address: str = TO_LEADER, nodes: int = 2) -> list[str]:
+    return ["torchrun", f"--nnodes={nodes}", f"--node-rank={rank}", address, "x"]
+
+
+GROUPS = (
+    # Each group of a LeaderWorkerSet is a gang of its own.
+    *(valid("JOB02", lws(["torchrun", alone, "x"], replicas=3, size=1)) for alone in ("--master-addr=localhost", "--standalone")),
+    invalid("JOB02", lws(["torchrun", "--standalone", "x"]), says="is --standalone", edge=True),
+    valid("JOB03", lws(of_group("$LWS_WORKER_INDEX"), of_group("0"), replicas=2), edge=True),
+    invalid("JOB03", lws(of_group("0")), says="--node-rank 0 in 2 pods", edge=True),
+    invalid("JOB03", lws(of_group("1", nodes=3), of_group("0", nodes=3), size=3), says="--node-rank 1 in 2 pods"),
+)
+
+CASES += GROUPS + MEETING + COUNTS + QUEUES + ALONE + NAMES

@@ -56,6 +56,65 @@ def queue(completions: int, *command: str) -> Thing:
     return Thing(type=tokens.JOB, name="infer", properties={"spec": {**counts, "template": {"spec": spec}}})
 
 
+_P5 = {"node.kubernetes.io/instance-type": "p5.48xlarge"}
+TOGETHER = ("torchrun", "--nnodes=2", "--node-rank=$(RANK)", "--master-addr=a.b", "x")
+
+
+def computing(*command: str, gpus: int = 8, selector: dict[str, str] | None = None) -> dict[str, Any]:
+    """A template of pods with GPUs and without EFA, on a type that has it."""
+    resources = {"limits": {"nvidia.com/gpu": gpus}} if gpus else {}
+    return {"spec": {"nodeSelector": selector or _P5, "containers": [{"name": "main", "command": list(command), "resources": resources}]}}
+
+
+def lws(worker: dict[str, Any], leader: dict[str, Any] | None = None, *, replicas: Any = 1, size: Any = 1) -> Thing:
+    """A LeaderWorkerSet."""
+    templates = {"workerTemplate": worker, **({"leaderTemplate": leader} if leader else {})}
+    spec = {"replicas": replicas, "leaderWorkerTemplate": {"size": size, **templates}}
+    return Thing(type=tokens.LEADER_WORKER_SET, name="vllm", properties={"metadata": {"name": "vllm"}, "spec": spec})
+
+
+def job_set(*groups: dict[str, Any]) -> Thing:
+    """A JobSet of Jobs of one pod each."""
+    jobs = [{"name": f"g{index}", "template": {"spec": {"template": each}}} for index, each in enumerate(groups)]
+    return Thing(type=tokens.JOB_SET, name="pretrain", properties={"metadata": {"name": "pretrain"}, "spec": {"replicatedJobs": jobs}})
+
+
+def volcano(*tasks: dict[str, Any]) -> Thing:
+    """A Volcano job of tasks of one pod each."""
+    made = [{"name": f"t{index}", "replicas": 1, "template": each} for index, each in enumerate(tasks)]
+    return Thing(type=tokens.VOLCANO_JOB, name="pretrain", properties={"metadata": {"name": "pretrain"}, "spec": {"tasks": made}})
+
+
+def ray(*groups: dict[str, Any]) -> Thing:
+    """A RayCluster of worker groups of one pod each."""
+    made = [{"groupName": f"g{index}", "template": each} for index, each in enumerate(groups)]
+    head = {"template": {"spec": {"containers": [{"name": "head"}]}}}
+    spec = {"headGroupSpec": head, "workerGroupSpecs": made}
+    return Thing(type=tokens.RAY_CLUSTER, name="tune", properties={"metadata": {"name": "tune"}, "spec": spec})
+
+
+G5 = {"node.kubernetes.io/instance-type": "g5.48xlarge"}
+VLLM = ("vllm", "serve", "--tensor-parallel-size", "8")
+GANGS = (
+    # A gang of a LeaderWorkerSet is one group, however many there are.
+    valid("EFA06", lws(computing(*VLLM), replicas=3)),
+    valid("EFA06", lws(computing(*VLLM), replicas=3, size=None), edge=True),
+    valid("EFA06", lws(computing(*VLLM), replicas=0, size=2)),
+    invalid("EFA06", lws(computing(*VLLM), size=2), says="because 2 pods with GPUs train together", edge=True),
+    invalid("EFA06", lws(computing(*VLLM), replicas=3, size=4), says="because 4 pods with GPUs train together"),
+    invalid("EFA06", lws(computing(*TOGETHER), computing(*TOGETHER), size=2), says="leaderTemplate.spec.containers is asking no"),
+    invalid("EFA06", lws(computing(*TOGETHER), computing(*TOGETHER), size=2), says="workerTemplate.spec.containers is asking no"),
+    valid("EFA06", lws(computing(*VLLM), computing("router", gpus=0), size=2), edge=True),
+    # The parts of a job train together where their launchers wait for each other.
+    *(
+        invalid("EFA06", made(computing(*TOGETHER), computing(*TOGETHER)), says="because 2 pods with GPUs train together")
+        for made in (job_set, volcano)
+    ),
+    *(valid("EFA06", made(computing("python3", "prepare.py"), computing(*TOGETHER)), edge=True) for made in (job_set, volcano)),
+    invalid("EFA06", ray(computing(), computing()), says="because 2 pods with GPUs train together"),
+    valid("EFA06", ray(computing(), computing(selector=G5)), edge=True),
+)
+
 CASES = (
     valid("EFA06", b.mpi_job()),
     valid("EFA06", b.volcano_job()),
@@ -126,3 +185,5 @@ CASES = (
     invalid("EFA06", queue(4, "python3", "infer.py"), says="because 4 pods with GPUs train together", edge=True),
     invalid("EFA06", queue(100, "torchrun", "--nnodes=4", "x"), says="because 4 pods with GPUs train together"),
 )
+
+CASES += GANGS
