@@ -9,7 +9,7 @@ from guardrails.node import Node, Undecided
 from guardrails.placing import wanted_labels
 from guardrails.pool import INSTANCE_TYPE
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.template import GPU, NEURON, NEURON_CORE, POD_TYPES, PodTemplate, pod_templates
+from guardrails.template import GPU, LEADER, NEURON, NEURON_CORE, POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import CONFIG_MAP, CRON_JOB, JOB, MPI_JOB, PYTORCH_JOB, VOLCANO_JOB
 from guardrails.training_operator import MASTER, has_master, is_elastic
 
@@ -29,6 +29,8 @@ _DEEPEST = 5
 _POD_OF_SERVICE = re.compile(
     r"(.*(?:-[0-9]+|(?:HOSTNAME|hostname|POD_NAME).*[)}`]))\.[A-Za-z][\w-]*(?:\.(?!svc\b)[\w-]+(?:\.svc[\w.-]*)?)?"
 )
+# What a script tells its pods apart by.
+_CONDITION = re.compile(r"\[|\|\||\b(?:if|case|test)\b")
 _SBATCH = re.compile(r"^#SBATCH\s+--?([a-z-]+)(?:[= ]([^\s#]+))?", re.M)
 _WORKERS = re.compile(r"resources_per_worker\s*=\s*\{[^}]{0,200}['\"]GPU['\"]\s*:\s*([0-9]+(?:\.[0-9]+)?)")
 _COMPILE = "neuron_parallel_compile"
@@ -100,7 +102,7 @@ def _meeting_point(resource: Resource, report: Report) -> None:
         for container in template.all_containers():
             with report.part():
                 for call in _of_several_nodes(resource, template, container):
-                    _own_option(resource, container, call, report)
+                    _own_option(resource, template, container, call, report)
             for name in gang.MEETING_VARIABLES:
                 with report.part():
                     _own_variable(resource, template, container, name, report)
@@ -115,12 +117,29 @@ def _of_several_nodes(resource: Resource, template: PodTemplate, container: Node
     return [call for call in calls if gang.nodes(call, container) is None]
 
 
-def _own_option(resource: Resource, container: Node, call: command.Invocation, report: Report) -> None:
+def _is_rank_0(resource: Resource, template: PodTemplate, container: Node, call: command.Invocation) -> bool:
+    """Whether only rank 0, which the others look for, runs the call: it may know itself by any address that it has."""
+    rank = gang.rank(call, container)
+    if template.role == LEADER:
+        return not (rank and rank.isdigit() and int(rank))
+    if gang.is_dynamic(call, container) or rank != "0":
+        return False
+    return gang.copies(resource, template) < 2 or _has_other_ranks(container, rank)
+
+
+def _has_other_ranks(container: Node, rank: str) -> bool:
+    """Whether a script gives the rank to one pod, and another call of it others to the rest."""
+    ranks = {gang.rank(call, container) for call in gang.calls(container)} - {None, rank}
+    texts = (text for key in ("command", "args") for text in container.at(key).elements())
+    return bool(ranks) and any(_CONDITION.search(text.text()) for text in texts)
+
+
+def _own_option(resource: Resource, template: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:
     name = "<job>-master-0, or <job>-worker-0 where there is none" if resource.type == PYTORCH_JOB else "job-0.service"
     place, allowed = command.place(container), f"the address of rank 0's pod, such as {name}"
     for name in _MEETING:
         value = call.option(name)
-        if value and _is_own(container, value):
+        if value and _is_own(container, value) and not _is_rank_0(resource, template, container, call):
             report.refuse(resource, place, allowed=f"{name} with {allowed}", found=f"{name} {value}")
     if call.flag("--standalone"):
         report.refuse(resource, place, allowed=f"--rdzv-endpoint with {allowed}", found="--standalone")
@@ -131,7 +150,7 @@ def _own_variable(resource: Resource, template: PodTemplate, container: Node, na
     found = environment.settings(container, name)
     if not found or not (gang.size(resource, template) > 1 or _of_several_nodes(resource, template, container)):
         return
-    if not all(_is_own_setting(container, variable) for variable in found):
+    if not all(_is_own_setting(container, variable) for variable in found) or _is_of_rank_0(resource, template, container):
         return
     field = found[0].source.at("fieldRef", "fieldPath")
     if field.present:
@@ -139,6 +158,14 @@ def _own_variable(resource: Resource, template: PodTemplate, container: Node, na
     else:
         written = f"{name}={found[0].text}" if found[0].literal is not None else None
         report.refuse(resource, found[0].value, allowed=_RANK_0, found=written)
+
+
+def _is_of_rank_0(resource: Resource, template: PodTemplate, container: Node) -> bool:
+    """Whether rank 0 alone has the variables of the container."""
+    if gang.copies(resource, template) > 1:
+        return False
+    calls = _of_several_nodes(resource, template, container)
+    return all(_is_rank_0(resource, template, container, call) for call in calls) if calls else template.role == LEADER
 
 
 def _is_own_setting(container: Node, variable: environment.Variable, depth: int = _DEEPEST) -> bool:
@@ -248,7 +275,9 @@ def _rendezvous(resource: Resource, template: PodTemplate, container: Node, call
             raise Undecided(sources.place)
         allowed = "--rdzv-backend=c10d and --rdzv-endpoint (or --node-rank and --master-addr)"
         report.refuse(resource, place, allowed=allowed, found=f"--nnodes {most} alone")
-    elif not gang.is_dynamic(call, container) and rank and rank.isdigit() and pods > 1:
+    elif gang.is_dynamic(call, container) or not rank or not rank.isdigit() or pods < 2:
+        return
+    elif not _has_other_ranks(container, rank):
         report.refuse(
             resource,
             place,
@@ -391,7 +420,7 @@ RULES = (
         check=_meeting_point,
         why="every pod waits at its own address for the others until the time-out, with all nodes paid for.",
         fix="use the stable name of rank 0's pod, such as <job>-0.<service> (<job>-master-0 in a PyTorchJob).",
-        source="field guide section on Indexed Jobs; torch 2.15 distributed/run.py, argparse_util.py",
+        source="field guide section on Indexed Jobs; torch 2.15 distributed/run.py, argparse_util.py, static_tcp_rendezvous.py",
         valid=(_job(_torchrun(4, 8)),),
         invalid=(_job(_torchrun(4, 8, "localhost:29500")),),
     ),

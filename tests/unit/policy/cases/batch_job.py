@@ -420,4 +420,56 @@ GROUPS = (
     invalid("JOB03", lws(of_group("1", nodes=3), of_group("0", nodes=3), size=3), says="--node-rank 1 in 2 pods"),
 )
 
-CASES += GROUPS + MEETING + COUNTS + QUEUES + ALONE + NAMES
+
+def job_set_of(*groups: list[str]) -> Thing:
+    """A JobSet of Jobs of one pod each."""
+    jobs = [{"name": f"g{at}", "template": {"spec": job({**ONE_POD, COMMAND: each}).properties["spec"]}} for at, each in enumerate(groups)]
+    return Thing(type=tokens.JOB_SET, name="pretrain", properties={"metadata": {"name": "pretrain"}, "spec": {"replicatedJobs": jobs}})
+
+
+def by_index(first: str, rest: str) -> Thing:
+    """A script in which one pod runs another call than the rest."""
+    return shell('if [ "$I" = 0 ]; then', f"  torchrun --nnodes=4 {first} x", "else", f"  torchrun --nnodes=4 {rest} x", "fi")
+
+
+OF_ITS_OWN = "--master-addr=localhost"
+TO_FIRST = "--master-addr=pretrain-g0-0-0.pretrain"
+DYNAMIC = ["torchrun", "--nnodes=2", "--rdzv-backend=c10d"]
+TO_ITSELF, TO_ANOTHER = [*DYNAMIC, "--rdzv-endpoint=localhost:1", "x"], [*DYNAMIC, "--rdzv-endpoint=$(LWS_LEADER_ADDRESS):1", "x"]
+RANK_0 = (
+    # Rank 0 is the server of a static rendezvous: whatever it calls itself, it is there.
+    *(
+        valid("JOB02", one)
+        for one in (
+            lws(of_group("$LWS_WORKER_INDEX"), of_group("0", OF_ITS_OWN)),
+            lws(of_group("$LWS_WORKER_INDEX"), of_group("$LWS_WORKER_INDEX", OF_ITS_OWN)),
+            lws(TO_ANOTHER, TO_ITSELF),
+            job_set_of(of_group("0", OF_ITS_OWN), of_group("1", TO_FIRST)),
+            torchrun("--nnodes=2", "--node-rank=0", "--master-addr=$(hostname -i)", **ONE_POD),
+            torchrun("--nnodes=2", "--node-rank=0", OF_ITS_OWN, **ONE_POD, **{ENV: LOCALHOST}),
+            job({**ONE_POD, COMMAND: ["accelerate", "launch", "--num_machines=2", "--machine_rank=0", "--main_process_ip=localhost", "x"]}),
+            by_index(f"--node-rank=0 {OF_ITS_OWN}", f"--node-rank=$I {POD_0}"),
+        )
+    ),
+    *(
+        invalid("JOB02", one, says="--master-addr localhost", edge=True)
+        for one in (
+            lws(of_group("$LWS_WORKER_INDEX", OF_ITS_OWN)),
+            lws(of_group("$LWS_WORKER_INDEX", OF_ITS_OWN), of_group("0", TO_LEADER)),
+            lws(of_group("0", TO_LEADER), of_group("1", OF_ITS_OWN)),
+            job_set_of(of_group("0", TO_FIRST), of_group("1", OF_ITS_OWN)),
+            torchrun("--nnodes=2", "--node-rank=1", OF_ITS_OWN, **ONE_POD),
+            torchrun("--nnodes=2", "--node-rank=$R", OF_ITS_OWN, **ONE_POD),
+            torchrun("--nnodes=4", "--node-rank=0", OF_ITS_OWN),
+            by_index(f"--node-rank=0 {POD_0}", f"--node-rank=$I {OF_ITS_OWN}"),
+            shell(f"torchrun --nnodes=4 --node-rank=0 {OF_ITS_OWN} x", f"torchrun --nnodes=4 --node-rank=$I {POD_0} x"),
+        )
+    ),
+    invalid("JOB02", lws(TO_ITSELF, TO_ITSELF), says="workerTemplate.spec.containers[0].command is --rdzv-endpoint localhost:1"),
+    invalid("JOB02", torchrun("--nnodes=2", "--node-rank=1", **ONE_POD, **{ENV: LOCALHOST}), says="is localhost", edge=True),
+    valid("JOB03", by_index(f"--node-rank=0 {POD_0}", f"--node-rank=$I {POD_0}"), edge=True),
+    invalid("JOB03", by_index(f"--node-rank=0 {POD_0}", f"--node-rank=0 {POD_0}"), says="--node-rank 0 in 4 pods", edge=True),
+    invalid("JOB03", shell(*(f"torchrun --nnodes=4 --node-rank={rank} {POD_0} x" for rank in ("0", "$I"))), says="--node-rank 0 in 4 pods"),
+)
+
+CASES += GROUPS + RANK_0 + MEETING + COUNTS + QUEUES + ALONE + NAMES
