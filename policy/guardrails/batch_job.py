@@ -10,7 +10,17 @@ from guardrails.placing import wanted_labels
 from guardrails.pool import INSTANCE_TYPE
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import GPU, LEADER, NEURON, NEURON_CORE, POD_TYPES, PodTemplate, pod_templates
-from guardrails.tokens import CONFIG_MAP, CRON_JOB, JOB, MPI_JOB, PYTORCH_JOB, VOLCANO_JOB
+from guardrails.tokens import (
+    CONFIG_MAP,
+    CRON_JOB,
+    JOB,
+    JOB_SET,
+    LEADER_WORKER_SET,
+    MPI_JOB,
+    PYTORCH_JOB,
+    STATEFUL_SET,
+    VOLCANO_JOB,
+)
 from guardrails.training_operator import MASTER, has_master, is_elastic
 
 # A name of the pod's own may have its domain behind it; what is made of the host's name with sed is another one's.
@@ -31,12 +41,18 @@ _POD_OF_SERVICE = re.compile(
 )
 # What a script tells its pods apart by.
 _CONDITION = re.compile(r"\[|\|\||\b(?:if|case|test)\b")
+_LEADER_ADDRESS = "LWS_LEADER_ADDRESS"
 _SBATCH = re.compile(r"^#SBATCH\s+--?([a-z-]+)(?:[= ]([^\s#]+))?", re.M)
 _WORKERS = re.compile(r"resources_per_worker\s*=\s*\{[^}]{0,200}['\"]GPU['\"]\s*:\s*([0-9]+(?:\.[0-9]+)?)")
 _COMPILE = "neuron_parallel_compile"
 
 
 def _indexed(job: Resource, report: Report) -> None:
+    if job.type == JOB_SET:
+        for spec, template in _jobs(job):
+            with report.part():
+                _completion_in_set(job, spec, template, report)
+        return
     spec = gang.job_spec(job)
     pods = spec.at("parallelism").integer()
     if pods is None or pods < 2 or not _trains(job):
@@ -61,6 +77,36 @@ def _completion(job: Resource, spec: Node, pods: int, report: Report) -> None:
         report.refuse(job, mode, allowed="Indexed: the index is the pod's rank")
     if completions.integer() != pods:
         report.refuse(job, completions, allowed=f"{pods}, the parallelism: all ranks run at once")
+
+
+def _jobs(jobs: Resource) -> list[tuple[Node, PodTemplate]]:
+    """The spec of the Jobs of each group of a JobSet, and the pods of all of them."""
+    groups = (group.at("template", "spec") for group in jobs.at("spec", "replicatedJobs").elements())
+    return list(zip(groups, pod_templates(jobs), strict=True))
+
+
+def _completion_in_set(jobs: Resource, spec: Node, template: PodTemplate, report: Report) -> None:
+    """As of a Job, but a JobSet makes its Jobs Indexed unless told otherwise."""
+    pods, mode, completions = _at_once(spec), spec.at("completionMode"), spec.at("completions")
+    if pods < 2 or not gang.meets_others(template):
+        return
+    if mode.present and mode.text() != "Indexed" and _needs_index(jobs, template):
+        report.refuse(jobs, mode, allowed="Indexed: the index is the pod's rank")
+    if completions.present and completions.integer() != pods:
+        report.refuse(jobs, completions, allowed=f"{pods}, the parallelism: all ranks run at once")
+
+
+def _needs_index(jobs: Resource, template: PodTemplate) -> bool:
+    """Whether the pods' index is their rank or in their names: a backend elsewhere may give out ranks, to pods of any name."""
+    calls = [(container, call) for container in template.containers() for call in gang.calls(container)]
+    if not calls or any(not gang.is_dynamic(call, container) for container, call in calls):
+        return True
+    return any(_names_a_pod(jobs, address) for container, call in calls for address in gang.addresses(container, call))
+
+
+def _at_once(spec: Node) -> int:
+    parallelism = spec.at("parallelism").integer()
+    return 1 if parallelism is None else parallelism
 
 
 def _address(job: Resource, spec: Node, pods: int, report: Report) -> None:
@@ -220,26 +266,56 @@ def _processes(resource: Resource, _: PodTemplate, container: Node, call: comman
         report.refuse(resource, command.place(container), allowed=allowed, found=f"{each} processes per node")
 
 
-def _node_count(resource: Resource, _: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:
+def _node_count(resource: Resource, template: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:
     if not gang.spreads(call, container) or (resource.type == PYTORCH_JOB and _scales(resource, call)):
         return
     least, most = gang.nodes(call, container) or (0, 0)
-    pods, everyone = _pods(resource)
+    counts, everyone = _node_counts(resource, template, gang.addresses(container, call))
+    several = resource.type == PYTORCH_JOB or counts != [1]
     name, place = gang.nodes_option(call), command.place(container)
     if call.launcher in command.DEEPSPEED and not call.flag("--no-ssh"):
         # One pod starts the ranks in all, by a list of hosts; a job of that pod alone reaches those of others.
         if everyone > 1 and most > everyone:
             report.refuse(resource, place, allowed=f"at most {name} {everyone}, the pods of the job", found=f"{name} {most}")
-    elif pods == 1 and resource.type != PYTORCH_JOB and gang.rank(call, container) is not None:
+    elif not several and gang.rank(call, container) is not None:
         return
-    elif pods == 1 and resource.type != PYTORCH_JOB and gang.meets(call, container):
+    elif not several and gang.meets(call, container):
         report.advise(
             resource, place, allowed=f"{name} 1, the pods of the job, unless there is a job for each node", found=f"{name} {most}"
         )
-    elif pods and least == most != pods:
-        report.refuse(resource, place, allowed=f"{name} {pods}, the pods of the job", found=f"{name} {most}")
-    elif pods and least > pods:
-        report.refuse(resource, place, allowed=f"at most {pods}, the pods of the job", found=f"{name} {least}:{most}")
+    elif counts and least == most not in counts:
+        allowed = f"{name} {' or '.join(map(str, counts))}, the pods of the job"
+        report.refuse(resource, place, allowed=allowed, found=f"{name} {most}")
+    elif counts and least > counts[-1]:
+        report.refuse(resource, place, allowed=f"at most {counts[-1]}, the pods of the job", found=f"{name} {least}:{most}")
+
+
+def _node_counts(resource: Resource, template: PodTemplate, told: list[str]) -> tuple[list[int], int]:
+    """How many pods may be the nodes of one run that meets where `told`, least first, and all; none and 0 where that can't be told."""
+    if resource.type == JOB_SET:
+        # One Job of the group, all of the group, one of each group, or all: each may be a run.
+        groups = [(_at_once(spec), each) for spec, each in _jobs(resource) if gang.computes(each)]
+        own = [number for number, each in groups if each.spec.path == template.spec.path]
+        everyone = sum(each.replicas for _, each in groups)
+        return _positive(*own, template.replicas, sum(number for number, _ in groups), everyone), everyone
+    if resource.type == LEADER_WORKER_SET:
+        groups = resource.at("spec", "replicas").integer() or 1
+        group = resource.at("spec", "leaderWorkerTemplate", "size").integer() or 1
+        calling = _calling(resource) // groups
+        # Who meets at the leader meets none of another group.
+        beyond = 0 if any(_LEADER_ADDRESS in address for address in told) else groups * group
+        return _positive(calling, group, beyond), group
+    pods, everyone = (template.replicas, template.replicas) if resource.type == STATEFUL_SET else _pods(resource)
+    return _positive(pods), everyone
+
+
+def _positive(*counts: int) -> list[int]:
+    return sorted({count for count in counts if count > 0})
+
+
+def _calling(resource: Resource) -> int:
+    """Pods whose command line calls a launcher."""
+    return sum(template.replicas for template in pod_templates(resource) if any(gang.calls(one) for one in template.containers()))
 
 
 def _scales(job: Resource, call: command.Invocation) -> bool:
@@ -256,8 +332,7 @@ def _pods(resource: Resource) -> tuple[int, int]:
         # The operator counts them all, also where a script calls the launcher.
         everyone = sum(template.replicas for template in templates)
         return everyone, everyone
-    calling = sum(template.replicas for template in templates if any(gang.calls(one) for one in template.containers()))
-    return calling, sum(template.replicas for template in templates)
+    return _calling(resource), sum(template.replicas for template in templates)
 
 
 def _rendezvous(resource: Resource, template: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:
@@ -404,11 +479,11 @@ RULES = (
         id="JOB01",
         name="job-require-indexed-ranks",
         title="A trainer over several pods of a Job is Indexed, whole and has host names",
-        types=frozenset({JOB, CRON_JOB}),
+        types=frozenset({JOB, CRON_JOB, JOB_SET}),
         check=_indexed,
         why="pods have no rank and no name for each other: each waits for peers that it can't find.",
         fix="set completionMode: Indexed, completions equal to parallelism, a headless Service as subdomain, and restartPolicy.",
-        source="Kubernetes: Indexed Jobs with pod-to-pod communication",
+        source="Kubernetes: Indexed Jobs with pod-to-pod communication; JobSet: Jobs are Indexed by default",
         valid=(_job(_torchrun(4, 8)),),
         invalid=(_job(_torchrun(4, 8), completionMode="NonIndexed"),),
     ),

@@ -104,7 +104,7 @@ def _trains_with(resource: Resource, template: PodTemplate, other: PodTemplate) 
         # A Master may call itself by any name that it has; who looks for it is each Worker.
         return template.role == WORKER
     if resource.type == LEADER_WORKER_SET:
-        return _computes(template) and _computes(other)
+        return computes(template) and computes(other)
     if resource.type in _OF_PARTS:
         return _spreads(template) and _spreads(other)
     if resource.type in _RAY:
@@ -114,7 +114,8 @@ def _trains_with(resource: Resource, template: PodTemplate, other: PodTemplate) 
     return False
 
 
-def _computes(template: PodTemplate) -> bool:
+def computes(template: PodTemplate) -> bool:
+    """Whether the pods have devices or start ranks."""
     return template.devices() > 0 or any(calls(container) for container in template.containers())
 
 
@@ -134,7 +135,12 @@ def _shares_work(resource: Resource, template: PodTemplate) -> bool:
     completions = job_spec(resource).at("completions").integer()
     if completions is not None and completions <= template.replicas:
         return False
-    return not any(_meets_others(container) for container in template.containers())
+    return not meets_others(template)
+
+
+def meets_others(template: PodTemplate) -> bool:
+    """Whether a launcher or variables of the pods name others to meet."""
+    return any(_meets_others(container) for container in template.containers())
 
 
 def addresses(container: Node, *among: command.Invocation) -> list[str]:

@@ -396,9 +396,9 @@ NAMES = (
 )
 
 
-def lws(words: list[str], leader: list[str] | None = None, *, replicas: int = 1, size: int = 2) -> Thing:
+def lws(words: list[str], leader: list[str] | None = None, *, replicas: int = 1, size: int = 2, env: Any = ()) -> Thing:
     """A LeaderWorkerSet; its leaders run something else if told so."""
-    worker, first = (job({COMMAND: each or words}).properties["spec"]["template"] for each in (words, leader))
+    worker, first = (job({COMMAND: each or words, ENV: list(env)}).properties["spec"]["template"] for each in (words, leader))
     templates = {"workerTemplate": worker, **({"leaderTemplate": first} if leader else {})}
     spec = {"replicas": replicas, "leaderWorkerTemplate": {"size": size, **templates}}
     return Thing(type=tokens.LEADER_WORKER_SET, name="vllm", properties={"metadata": {"name": "vllm"}, "spec": spec})
@@ -472,4 +472,88 @@ RANK_0 = (
     invalid("JOB03", shell(*(f"torchrun --nnodes=4 --node-rank={rank} {POD_0} x" for rank in ("0", "$I"))), says="--node-rank 0 in 4 pods"),
 )
 
-CASES += GROUPS + RANK_0 + MEETING + COUNTS + QUEUES + ALONE + NAMES
+
+def group(*words: str, replicas: int = 1, pods: int = 4, **changes: Any) -> dict[str, Any]:
+    """A group of a JobSet."""
+    spec = job({COMMAND: list(words), "spec/parallelism": pods, "spec/completions": pods, **changes}).properties["spec"]
+    return {"name": "workers", "replicas": replicas, "template": {"spec": spec}}
+
+
+def job_set_with(*groups: dict[str, Any], **spec: Any) -> Thing:
+    properties = {"metadata": {"name": "pretrain"}, "spec": {"replicatedJobs": list(groups), **spec}}
+    return Thing(type=tokens.JOB_SET, name="pretrain", properties=properties)
+
+
+def waiting_for(nodes: int | str) -> tuple[str, ...]:
+    return ("torchrun", f"--nnodes={nodes}", "--node-rank=$(RANK)", "--master-addr=a.b", "x")
+
+
+TO_ITS_LEADER = variables(M="$(LWS_LEADER_ADDRESS)")
+IN_SET = "replicatedJobs[0].template.spec"
+NODES = (
+    # A run of a JobSet is one Job, a group of them, one Job of each group, or all.
+    *(
+        valid("JOB03", job_set_with(*groups), edge=True)
+        for groups in (
+            [group(*waiting_for(4))],
+            [group(*waiting_for(4), replicas=2)],
+            [group(*waiting_for(8), replicas=2)],
+            [group(*waiting_for(4), replicas=4, pods=1)],
+            [group(*waiting_for(5), pods=1), group(*waiting_for(5))],
+            [group(*waiting_for(3), pods=1, replicas=4), group(*waiting_for(3), pods=2, replicas=4)],
+            [group("python3", "prepare.py", pods=2, **{LIMITS: {}}), group(*waiting_for(4))],
+            [group("torchrun", "--nnodes=4:8", *C10D, "x")],
+            [group(*waiting_for(2), pods=1)],
+            [group("deepspeed", "--num_nodes=4", "x")],
+        )
+    ),
+    *(
+        invalid("JOB03", job_set_with(*groups), says=says, edge=True)
+        for groups, says in (
+            ([group(*waiting_for(8))], "is --nnodes 8; allowed: --nnodes 4, the pods"),
+            ([group(*waiting_for(2))], "is --nnodes 2; allowed: --nnodes 4, the pods"),
+            ([group(*waiting_for(6), replicas=2)], "allowed: --nnodes 4 or 8, the pods"),
+            ([group(*waiting_for(6), pods=1), group(*waiting_for(6))], "allowed: --nnodes 4 or 5, the pods"),
+            ([group("python3", "prepare.py", pods=2, **{LIMITS: {}}), group(*waiting_for(6))], "allowed: --nnodes 4, the pods"),
+            ([group("torchrun", "--nnodes=5:8", *C10D, "x")], "is --nnodes 5:8; allowed: at most 4"),
+            ([group("deepspeed", "--num_nodes=8", "x")], "at most --num-nodes 4"),
+        )
+    ),
+    valid("JOB03", owned(tokens.STATEFUL_SET, *waiting_for(4)), edge=True),
+    *(
+        invalid("JOB03", owned(tokens.STATEFUL_SET, *waiting_for(n)), says=f"is --nnodes {n}; allowed: --nnodes 4", edge=True)
+        for n in (2, 8)
+    ),
+    *(valid("JOB03", owned(kind, *waiting_for(8))) for kind in (tokens.DEPLOYMENT, tokens.DAEMON_SET)),
+    valid("JOB03", lws(of_group("$LWS_WORKER_INDEX"), replicas=2), edge=True),
+    valid("JOB03", lws(list(waiting_for(2)), ["router"], size=3), edge=True),
+    *(
+        invalid("JOB03", lws(of_group("$LWS_WORKER_INDEX", nodes=n), replicas=2, size=2), says=f"is --nnodes {n}; allowed: --nnodes 2, the")
+        for n in (3, 4)
+    ),
+    invalid("JOB03", lws(list(waiting_for(3)), replicas=2), says="is --nnodes 3; allowed: --nnodes 2 or 4, the pods", edge=True),
+    # A JobSet makes its Jobs Indexed unless told otherwise.
+    valid("JOB01", job_set_with(group(*waiting_for(4), **{"spec/completionMode": b.DELETE})), edge=True),
+    invalid(
+        "JOB01",
+        job_set_with(group(*waiting_for(4), **{"spec/completionMode": "NonIndexed"})),
+        says=f"{IN_SET}.completionMode is NonIndexed",
+    ),
+    *(
+        invalid("JOB01", job_set_with(group(*waiting_for(4), **{"spec/completions": n})), says=f"{IN_SET}.completions is {n}; allowed: 4")
+        for n in (2, 100)
+    ),
+    valid("JOB01", job_set_with(group("python3", "infer.py", **{"spec/completions": 100, "spec/completionMode": "NonIndexed"}))),
+    valid("JOB01", job_set_with(group(*waiting_for(4), replicas=4, pods=1, **{"spec/completionMode": "NonIndexed"})), edge=True),
+    valid("JOB01", job_set_with(group("torchrun", "--nnodes=4", *C10D, "x", **{"spec/completionMode": "NonIndexed"})), edge=True),
+    invalid(
+        "JOB01",
+        job_set_with(group(*DYNAMIC, "--rdzv-endpoint=pretrain-workers-0-0.pretrain:1", "x", **{"spec/completionMode": "NonIndexed"})),
+        says="completionMode is NonIndexed",
+        edge=True,
+    ),
+    valid("JOB03", lws(list(waiting_for(4)), replicas=2), edge=True),
+    invalid("JOB03", lws(of_group("$LWS_WORKER_INDEX", "--master-addr=$M", nodes=4), replicas=2, env=TO_ITS_LEADER), says="--nnodes 4; a"),
+)
+
+CASES += GROUPS + RANK_0 + NODES + MEETING + COUNTS + QUEUES + ALONE + NAMES
