@@ -3,7 +3,7 @@
 import ipaddress
 import re
 
-from guardrails import command, environment, gang
+from guardrails import command, environment, gang, pod_hosts
 from guardrails.facts import load
 from guardrails.node import Node, Undecided
 from guardrails.placing import wanted_labels
@@ -142,6 +142,7 @@ def _restart(job: Resource, spec: Node, pods: int, report: Report) -> None:
 
 def _meeting_point(resource: Resource, report: Report) -> None:
     for template in pod_templates(resource):
+        _no_pods_names(resource, template, report)
         # A Master may call itself by any of its names; the Workers have to know it.
         if resource.type == PYTORCH_JOB and template.role == MASTER:
             continue
@@ -152,6 +153,40 @@ def _meeting_point(resource: Resource, report: Report) -> None:
             for name in gang.MEETING_VARIABLES:
                 with report.part():
                     _own_variable(resource, template, container, name, report)
+
+
+def _no_pods_names(resource: Resource, template: PodTemplate, report: Report) -> None:
+    """Addresses that look like a pod's of the resource and are none."""
+    # Hosts of the pod's own making, and other places to look for names.
+    if any(template.spec.at(*keys).present for keys in (("hostAliases",), ("dnsConfig", "searches"))):
+        return
+    for container in template.all_containers():
+        with report.part():
+            for call in _of_several_nodes(resource, template, container):
+                told = ((name, call.option(name)) for name in _MEETING)
+                _judge_names(
+                    resource, command.place(container), [(name, f"{name} {value}", value) for name, value in told if value], report
+                )
+        with report.part():
+            _no_pods_variables(resource, template, container, report)
+
+
+def _no_pods_variables(resource: Resource, template: PodTemplate, container: Node, report: Report) -> None:
+    if gang.size(resource, template) < 2 and not _of_several_nodes(resource, template, container):
+        return
+    for name in gang.MEETING_VARIABLES:
+        for variable in environment.settings(container, name):
+            # Those that the training operator gives are none of the job's own, and right.
+            if variable.literal is not None or resource.type != PYTORCH_JOB:
+                text = environment.expanded(container, variable.text)
+                _judge_names(resource, variable.value, [(name, f"{name}={variable.text}", text)], report)
+
+
+def _judge_names(resource: Resource, place: Node, told: list[tuple[str, str, str]], report: Report) -> None:
+    for name, found, address in told:
+        allowed = pod_hosts.allowed_for(resource, _host(address))
+        if allowed:
+            report.refuse(resource, place, allowed=f"{name} with {allowed}", found=found)
 
 
 def _of_several_nodes(resource: Resource, template: PodTemplate, container: Node) -> list[command.Invocation]:
@@ -493,7 +528,7 @@ RULES = (
         title="Ranks of several nodes meet at rank 0's address, not at their own",
         types=POD_TYPES,
         check=_meeting_point,
-        why="every pod waits at its own address for the others until the time-out, with all nodes paid for.",
+        why="every pod waits at its own address, or one of nobody, for the others until the time-out, with all nodes paid for.",
         fix="use the stable name of rank 0's pod, such as <job>-0.<service> (<job>-master-0 in a PyTorchJob).",
         source="field guide section on Indexed Jobs; torch 2.15 distributed/run.py, argparse_util.py, static_tcp_rendezvous.py",
         valid=(_job(_torchrun(4, 8)),),

@@ -556,4 +556,100 @@ NODES = (
     invalid("JOB03", lws(of_group("$LWS_WORKER_INDEX", "--master-addr=$M", nodes=4), replicas=2, env=TO_ITS_LEADER), says="--nnodes 4; a"),
 )
 
-CASES += GROUPS + RANK_0 + NODES + MEETING + COUNTS + QUEUES + ALONE + NAMES
+
+def meeting_at(address: str) -> tuple[str, ...]:
+    return ("torchrun", "--nnodes=4", "--node-rank=$(RANK)", f"--master-addr={address}", "x")
+
+
+def stateful_set(address: str, **spec: Any) -> Thing:
+    thing = owned(tokens.STATEFUL_SET, *meeting_at(address))
+    return Thing(type=thing.type, name=thing.name, properties=b.changed(thing.properties, {f"spec/{key}": spec[key] for key in spec}))
+
+
+def torch_job(address: str, **changes: Any) -> Thing:
+    words = meeting_at(address)
+    return b.pytorch_job({f"{b.TORCH_CONTAINER}/command": list(words), f"{b.TORCH_MASTER_CONTAINER}/command": list(words), **changes})
+
+
+NO_MASTER = {f"{b.TORCH_ROLES}/Master": b.DELETE, f"{b.TORCH_CONTAINER}/command": list(meeting_at("align-master-0"))}
+NO_HOST_NAMES = {"network": {"enableDNSHostnames": False}}
+HOSTS = (
+    *(
+        invalid(
+            "JOB02", torchrun("--nnodes=4", f"--master-addr={address}", **{ENV: []}), says=f"allowed: --master-addr with {says}", edge=True
+        )
+        for address, says in (
+            ("pretrain-0.wrong", "pretrain-0.ranks, the pods'"),
+            ("pretrain-0.wrong.ml.svc.cluster.local", "pretrain-0.ranks, the pods'"),
+            ("pretrain-4.ranks", "a pod that is there, pretrain-0 to pretrain-3."),
+        )
+    ),
+    invalid(
+        "JOB02", torchrun("--nnodes=4", "--rdzv-endpoint=pretrain-4.ranks:29500"), says="is --rdzv-endpoint pretrain-4.ranks:29500; all"
+    ),
+    invalid("JOB02", job({ENV: variables(MASTER_ADDR="pretrain-0.wrong")}), says="env[0].value is MASTER_ADDR=pretrain-0.wrong", edge=True),
+    invalid("JOB02", shell("export PET_MASTER_ADDR=pretrain-9.ranks", "torchrun --nnodes=4 x"), says="is PET_MASTER_ADDR=pretrain-9.ranks"),
+    *(
+        valid("JOB02", torchrun("--nnodes=4", f"--master-addr={address}"), edge=True)
+        for address in (
+            "pretrain-3.ranks",
+            "pretrain-0.ranks.ml.svc.cluster.local",
+            "pretrain-0.ml.svc.cluster.local",
+            "pretrain-0.$DOMAIN",
+            "pretrain-$N.ranks",
+            "pretrain-9",
+            "other-9.wrong",
+            "pretrain-main-0.wrong",
+        )
+    ),
+    valid("JOB02", torchrun("--nnodes=4", "--master-addr=pretrain-0.ml", **{"metadata/namespace": "ml"}), edge=True),
+    valid("JOB02", torchrun("--nnodes=4", "--master-addr=pretrain-0.x", **{f"{POD}/dnsConfig": {"searches": ["y"]}})),
+    valid("JOB02", torchrun("--nnodes=4", "--master-addr=pretrain-0.x", **{"metadata/name": b.DELETE})),
+    valid("JOB02", torchrun("--nnodes=4", "--master-addr=pretrain-0.x", **NO_SUBDOMAIN)),
+    valid("JOB02", job({**ONE_POD, COMMAND: ["python3", "x"], ENV: variables(MASTER_ADDR="pretrain-7.x")})),
+    *(
+        invalid("JOB02", job_set_with(group(*meeting_at(address), replicas=2), **spec), says=f"--master-addr with {says}", edge=True)
+        for address, spec, says in (
+            ("pretrain-workers-0-0.other", {}, "pretrain-workers-0-0.pretrain, the pods'"),
+            ("pretrain-workers-$JOB_INDEX-0.other", {}, "pretrain-workers-$JOB_INDEX-0.pretrain, the pods'"),
+            ("pretrain-workers-0-4.pretrain", {}, "a pod that is there, pretrain-workers-0-0 to pretrain-workers-1-3."),
+            ("pretrain-workers-2-0.pretrain", {}, "a pod that is there, pretrain-workers-0-0 to pretrain-workers-1-3."),
+            ("pretrain-worker-0-0.pretrain", {}, "a pod of a group that is there: workers."),
+            ("pretrain-workers-0-0.pretrain", {"network": {"subdomain": "other"}}, "pretrain-workers-0-0.other, the pods'"),
+            ("pretrain-workers-0-0.pretrain", NO_HOST_NAMES, "pretrain-workers-0-0.ranks, the pods'"),
+        )
+    ),
+    *(
+        valid("JOB02", job_set_with(group(*meeting_at(address), replicas=2), **spec), edge=True)
+        for address, spec in (
+            ("pretrain-workers-1-3.pretrain", {}),
+            ("pretrain-workers-$JOB_INDEX-0.pretrain.ml.svc", {}),
+            ("pretrain-workers-0-0.other", {"network": {"subdomain": "other"}}),
+            ("pretrain-workers-0-0.ranks", NO_HOST_NAMES),
+            ("pretrain-worker-0-0.other", {"network": {"subdomain": "other"}}),
+            ("pretrain-b-workers-0-0.pretrain-b", {}),
+            ("pretrain-workers-0-9", {}),
+        )
+    ),
+    invalid("JOB02", stateful_set("serve-4.ranks", serviceName="ranks"), says="a pod that is there, serve-0 to serve-3.", edge=True),
+    invalid("JOB02", stateful_set("serve-0.other", serviceName="ranks"), says="with serve-0.ranks, the pods'"),
+    invalid("JOB02", stateful_set("serve-0.ranks", serviceName="ranks", ordinals={"start": 1}), says="serve-1 to serve-4.", edge=True),
+    valid("JOB02", stateful_set("serve-3.ranks", serviceName="ranks"), edge=True),
+    valid("JOB02", stateful_set("serve-0.ranks", serviceName="ranks", replicas=0), edge=True),
+    invalid("JOB02", torch_job("align-worker-3"), says="a pod that is there, align-worker-0 to align-worker-2.", edge=True),
+    invalid(
+        "JOB02",
+        job_set_with(group(*meeting_at("pretrain-workers-0-0.pretrain"), **NO_SUBDOMAIN), **NO_HOST_NAMES),
+        says="--master-addr with network.enableDNSHostnames: true",
+        edge=True,
+    ),
+    invalid("JOB02", torch_job("align-master-1"), says="a pod that is there, align-master-0."),
+    invalid("JOB02", torch_job("align-worker-3.ml.svc", **{"metadata/namespace": "ml"}), says="align-worker-0 to align-worker-2."),
+    valid("JOB02", torch_job("align-worker-3.other.svc", **{"metadata/namespace": "ml"}), edge=True),
+    invalid("JOB02", b.pytorch_job(NO_MASTER), says="a pod that is there: there is no align-master.", edge=True),
+    valid("JOB02", torch_job("align-worker-2"), edge=True),
+    valid("JOB02", torch_job("align-master-0")),
+    valid("JOB02", torch_job("align-worker-7", **{"spec/elasticPolicy": {"minReplicas": 2, "maxReplicas": 8}}), edge=True),
+)
+
+CASES += GROUPS + RANK_0 + NODES + HOSTS + MEETING + COUNTS + QUEUES + ALONE + NAMES
