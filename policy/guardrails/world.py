@@ -2,16 +2,16 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from guardrails import command
+from guardrails import command, gang
 from guardrails.mpi import slots, workers
 from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Resource
 from guardrails.template import GPU, PodTemplate, pod_templates
-from guardrails.tokens import CONFIG_MAP, JOB, MPI_JOB, PYTORCH_JOB, VOLCANO_JOB
+from guardrails.tokens import CONFIG_MAP, CRON_JOB, JOB, MPI_JOB, PYTORCH_JOB, VOLCANO_JOB
 
 JOBS = frozenset({MPI_JOB, PYTORCH_JOB, VOLCANO_JOB, JOB})
 """Kinds whose pods are the ranks of one run."""
@@ -86,34 +86,70 @@ def world(job: Resource, config: Resource | None = None) -> World | None:
     Raises:
         Undecided: a number that is needed is unknown.
     """
-    shape = _shape(job)
-    if shape is None:
+    place, container, sizes = _command_line(job)
+    shape = _shape(job, container) if container is not None else None
+    if shape is None or place is None:
         return None
     nodes, per_node = shape
-    place, sizes = _command_line(job)
-    return World(nodes, per_node, {**sizes, **_of_deepspeed(config)}, place) if place is not None else None
+    return World(nodes, per_node, {**sizes, **_of_deepspeed(config)}, place)
 
 
-def _shape(job: Resource) -> tuple[int, int] | None:
+def _shape(job: Resource, container: Node) -> tuple[int, int] | None:
+    """Nodes and ranks of each: what the launcher of the container is told, or else pods and their GPUs."""
     if job.type == MPI_JOB:
         nodes = workers(job) + int(job.at("spec", "runLauncherAsWorker").value is True)
         return (nodes, slots(job)) if nodes > 0 else None
     templates = [template for template in pod_templates(job) if template.requested(GPU) > 0]
+    if not templates:
+        return None
+    calls = gang.calls(container)
+    call = next((each for each in calls if gang.spreads(each, container)), next(iter(calls), None))
+    told = _told_nodes(call, container) if call is not None else None
+    nodes = _pods(job, templates) if told is None else told
+    each = _told_ranks(call, container, nodes) if call is not None else None
     counts = {template.requested(GPU) for template in templates}
-    return (sum(template.replicas for template in templates), counts.pop()) if len(counts) == 1 else None
+    if each is None and len(counts) == 1:
+        each = counts.pop()
+    return None if each is None else (nodes, each)
 
 
-def _command_line(job: Resource) -> tuple[Node | None, dict[str, int]]:
-    """The first container whose words name sizes, else the first of all; and the sizes."""
+def _pods(job: Resource, templates: Sequence[PodTemplate]) -> int:
+    """The pods that train together."""
+    if job.type in (JOB, CRON_JOB):
+        return sum(gang.size(job, template) for template in templates)
+    return sum(template.replicas for template in templates)
+
+
+def _told_nodes(call: command.Invocation, container: Node) -> int | None:
+    """The number of nodes that the launcher waits for; None where it is not told one, or a range."""
+    if call.flag("--standalone"):
+        return 1
+    least, most = gang.nodes(call, container) or (0, 0)
+    if most:
+        return most if least == most else None
+    # Without a file of its settings accelerate takes itself for the only node.
+    alone = call.launcher in command.ACCELERATE and not call.flag(gang.nodes_option(call), "--config-file")
+    return 1 if alone and call.number("--num-processes") else None
+
+
+def _told_ranks(call: command.Invocation, container: Node, nodes: int) -> int | None:
+    """The ranks that the launcher is told to start on each node."""
+    if call.launcher in command.ACCELERATE:
+        everyone = call.number("--num-processes")
+        return everyone // nodes if everyone and nodes else None
+    return gang.number(call, container, "--nproc-per-node") or call.number("--num-gpus", "--num-accelerators")
+
+
+def _command_line(job: Resource) -> tuple[Node | None, Node | None, dict[str, int]]:
+    """Where the command line is of the first container whose words name sizes, else of the first of all; the container; and the sizes."""
     first: Node | None = None
     for template in pod_templates(job):
         for container in template.containers():
-            place = command.place(container)
             sizes = _sizes(command.words(container))
             if sizes:
-                return place, sizes
-            first = first or place
-    return first, {}
+                return command.place(container), container, sizes
+            first = first or container
+    return (command.place(first), first, {}) if first is not None else (None, None, {})
 
 
 def _sizes(words: list[str]) -> dict[str, int]:

@@ -5,7 +5,7 @@ from typing import Any
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import Thing
 from tests.unit.policy.case import invalid, valid
-from tests.unit.policy.cases.batch_job import COMMAND, job
+from tests.unit.policy.cases.batch_job import COMMAND, LIMITS, job
 
 
 def gang(arguments: str, **changes: Any) -> Thing:
@@ -27,6 +27,14 @@ def sized(gpus: int, pods: int, arguments: str) -> Thing:
     return gang(arguments, **{f"{b.TASK_CONTAINER}/resources": {"limits": {"nvidia.com/gpu": gpus}}, "spec/tasks/0/replicas": pods})
 
 
+def launched(options: str, arguments: str, *, pods: int = 4, **changes: Any) -> Thing:
+    """A Job of pods of eight GPUs whose launcher has these options."""
+    plain = {COMMAND: [*options.split(), "train.py", *arguments.split()], "spec/parallelism": pods, "spec/completions": pods}
+    return job({**plain, **changes})
+
+
+ENDPOINT = "--rdzv-backend=c10d --rdzv-endpoint=pretrain-0.ranks:29500"
+QUEUE = {"spec/completions": 100, "spec/completionMode": "NonIndexed"}
 MODEL = "--num-attention-heads 64 --num-query-groups 8 --hidden-size 8192"
 CASES = (
     valid("PAR01", gang("--tensor-model-parallel-size 8 --pipeline-model-parallel-size 4")),
@@ -96,4 +104,30 @@ CASES = (
     invalid("PAR01", gang("--tp 8 --ep 30"), says="expert 30 = 30"),
     valid("PAR01", with_launcher(3, "--tp 8 --dp 4"), edge=True),
     invalid("PAR01", with_launcher(4, "--tp 8 --dp 4"), says="40 ranks (5 nodes x 8), so data 5", edge=True),
+    # Pods that take items of a queue work alone, and so does one that is told that it is the only node.
+    valid("PAR01", launched("python3", "--tensor-parallel-size 8 --data-parallel-size 1", **QUEUE), edge=True),
+    valid("PAR01", launched("python3", "--tensor-parallel-size 8 --data-parallel-size 1", **{**QUEUE, "spec/completions": b.DELETE})),
+    invalid("PAR01", launched("python3", "--tp 8 --dp 4", **QUEUE), says="allowed: 8 ranks (1 nodes x 8), so data 1", edge=True),
+    invalid("PAR01", launched("python3", "--tp 8 --dp 1"), says="allowed: 32 ranks (4 nodes x 8), so data 4"),
+    valid("PAR01", launched("torchrun --standalone --nproc-per-node=8", "--tp 8 --dp 1")),
+    invalid("PAR01", launched("torchrun --nnodes=1 --nproc-per-node=8", "--tp 8 --pp 4"), says="divides 8 ranks (1 nodes x 8)"),
+    # A job for each node.
+    valid("PAR01", launched("torchrun --nnodes=2 --node-rank=0 --master-addr=a", "--tp 8 --pp 2 --dp 1", pods=1)),
+    valid("PAR01", launched("torchrun --nnodes=2 --node-rank=1 --master-addr=a", "--tp 8 --pp 2 --dp 1", pods=1), edge=True),
+    invalid("PAR01", launched("torchrun --nnodes=2 --node-rank=1 --master-addr=a", "--tp 8 --pp 4", pods=1), says="16 ranks (2 nodes x 8)"),
+    # The launcher may start fewer ranks than there are GPUs.
+    valid("PAR01", launched("torchrun --nproc-per-node=4", "--data-parallel-size 4", pods=1)),
+    invalid("PAR01", launched("torchrun --nproc-per-node=4", "--tensor-parallel-size 8", pods=1), says="4 ranks (1 nodes x 4)"),
+    invalid("PAR01", launched(f"torchrun --nnodes=4 --nproc-per-node=4 {ENDPOINT}", "--tp 4 --dp 8"), says="so data 4", edge=True),
+    valid("PAR01", launched(f"torchrun --nnodes=4 --nproc-per-node=gpu {ENDPOINT}", "--tp 4 --dp 8")),
+    valid("PAR01", launched(f"torchrun --nnodes=2:4 --nproc-per-node=8 {ENDPOINT}", "--tp 8 --dp 4")),
+    valid("PAR01", launched("accelerate launch --num_machines 4 --num_processes 16", "--tp 4 --dp 4")),
+    invalid("PAR01", launched("accelerate launch --num_machines 4 --num_processes 32", "--tp 4 --dp 4"), says="so data 8"),
+    valid("PAR01", launched("accelerate launch --num_processes 4", "--tp 4 --dp 1", pods=1)),
+    invalid("PAR01", launched("accelerate launch --num_processes 4", "--tp 8", pods=1), says="4 ranks (1 nodes x 4)"),
+    valid("PAR01", launched("accelerate launch --config_file a.yaml --num_processes 32", "--tp 8 --dp 4")),
+    valid("PAR01", launched("deepspeed --num_gpus 4", "--tp 4 --dp 1", pods=1)),
+    valid("PAR01", launched("torchrun --nproc-per-node=4", "--tp 8", pods=1, **{LIMITS: {"cpu": "4"}})),
+    valid("PAR02", launched("torchrun --nproc-per-node=4", "--tp 4", pods=1)),
+    invalid("PAR02", launched(f"torchrun --nnodes=4 --nproc-per-node=4 {ENDPOINT}", "--tp 8"), says="a divisor of 4, the ranks of a node"),
 )
