@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from guardrails import command
+from guardrails import command, environment
 from guardrails.csi import claim_of, lustre_of, volume_of
 from guardrails.fsx_link import CHECKPOINT
 from guardrails.links import decided, named
@@ -17,13 +17,13 @@ from guardrails.template import GPU, LAUNCHER, POD_TYPES, WORKER, PodTemplate, o
 from guardrails.tokens import CONFIG_MAP, LUSTRE, MPI_JOB, PERSISTENT_VOLUME, STORAGE_CLASS, VOLCANO_JOB, VOLUME_CLAIM
 from guardrails.upload import uploads
 from guardrails.volcano_admission import mpi_tasks
-from guardrails.world import JOBS, mounted_config_maps
+from guardrails.world import JOBS, mounted_config_maps, programs
 
 _DIRECTORY = ("--save", "--save-dir")
 # Beside one of those they may be for logs, or for a checkpoint that is read.
 _PERHAPS = ("--output-dir", "--checkpoint-dir", "--ckpt-dir", "--checkpoint-path", "--checkpoint.directory")
 _DIRECTORY_VARIABLES = frozenset({"CHECKPOINT_DIR", "CHECKPOINT_PATH", "CKPT_DIR", "SAVE_DIR"})
-_OVERRIDE = "checkpoint.directory="
+_OVERRIDE, _KEEP_OVERRIDE = "checkpoint.directory=", "checkpoint.keep="
 _RELATIVE = re.compile(r"(?!([0-9]+|true|false|yes|no|none)$)[\w.][\w./-]*", re.IGNORECASE)
 _MOVES = re.compile(r"cd|pushd|--?wdir|-wd|--chdir(=.*)?|.*\.sh|.*entrypoint.*")
 _NOT_KEPT = ("configMap", "secret", "downwardAPI", "projected")
@@ -155,19 +155,26 @@ def _are_several(writers: Sequence[_Writer]) -> bool:
 
 def _directories(container: Node, writers: Sequence[_Writer]) -> Iterator[tuple[Node, list[str]]]:
     """Where the container says that checkpoints go: the place that says so, and folders that it may mean."""
-    words = command.words(container)
-    call, place = command.Invocation("", words), command.place(container)
-    sure = [value for name in _DIRECTORY if _is_of_checkpoints(name, value := call.option(name) or "", writers)]
-    sure += [word.removeprefix(_OVERRIDE) for word in words if word.startswith(_OVERRIDE)]
-    for value in dict.fromkeys(sure):
-        yield place, [value]
-    perhaps = [value for name in _PERHAPS if _is_of_checkpoints(name, value := call.option(name) or "", writers)]
-    if perhaps and not sure:
-        yield place, perhaps
+    place, calls = command.place(container), programs(container)
+    sure = {call: folders for call in calls if (folders := _told(call, _DIRECTORY, writers) + _overridden(call))}
+    perhaps = {} if sure else {call: folders for call in calls if (folders := _told(call, _PERHAPS, writers))}
+    said = [[each] for call in command.likely([*sure]) for each in sure[call]] + [perhaps[call] for call in command.likely([*perhaps])]
+    for index, folders in enumerate(said):
+        if folders not in said[:index]:
+            yield place, folders
     for variable in container.at("env").elements():
         name, value = variable.at("name").text(), variable.at("value")
-        if name in _DIRECTORY_VARIABLES and _is_of_checkpoints(name, value.text(), writers):
-            yield value, [value.text()]
+        if name in _DIRECTORY_VARIABLES and _is_of_checkpoints(name, folder := environment.expanded(container, value.text()), writers):
+            yield value, [folder]
+
+
+def _told(call: command.Invocation, options: Sequence[str], writers: Sequence[_Writer]) -> list[str]:
+    """The folders that a command's options name."""
+    return [value for name in options if _is_of_checkpoints(name, value := call.option(name) or "", writers)]
+
+
+def _overridden(call: command.Invocation) -> list[str]:
+    return [call.expand(word.removeprefix(_OVERRIDE)) for word in call.arguments if word.startswith(_OVERRIDE)]
 
 
 def _is_of_checkpoints(name: str, path: str, writers: Sequence[_Writer]) -> bool:
@@ -286,17 +293,22 @@ def _kept(program: Program, report: Report) -> None:
 
 
 def _retention(job: Resource, container: Node, report: Report) -> None:
-    words = command.words(container)
-    call, place = command.Invocation("", words), command.place(container)
-    kept = [number for name in _KEEP if (number := call.number(name)) is not None and not (number == 0 and name in _NOUGHT_IS_ALL)]
-    kept += [int(word[16:]) for word in words if re.fullmatch(r"checkpoint\.keep=[0-9]{1,6}", word)][-1:]
+    place, calls = command.place(container), programs(container)
+    kept = [number for call in calls for number in _numbers_kept(call)]
     if kept and min(kept) < _LEAST_KEPT:
         allowed = f"at least {_LEAST_KEPT}: the older one goes only when the newer one was read back"
         report.refuse(job, place, allowed=allowed, found=f"{min(kept)} checkpoint kept")
     for option, missing in _WITHOUT_STATE.items():
-        value = call.option(option)
-        if value is not None and value.lower() not in ("false", "0", "no"):
+        values = [value for call in calls if (value := call.option(option)) is not None]
+        if any(value.lower() not in ("false", "0", "no") for value in values):
             report.refuse(job, place, allowed=f"the whole state: a resume needs {missing}", found=option)
+
+
+def _numbers_kept(call: command.Invocation) -> list[int]:
+    """How many checkpoints a command is told to keep, by each option and by the last of the settings."""
+    kept = [number for name in _KEEP if (number := call.number(name)) is not None and not (number == 0 and name in _NOUGHT_IS_ALL)]
+    values = [call.expand(word.removeprefix(_KEEP_OVERRIDE)) for word in call.arguments if word.startswith(_KEEP_OVERRIDE)]
+    return kept + [int(value) for value in values if re.fullmatch(r"[0-9]{1,6}", value)][-1:]
 
 
 def _read_settings(program: Program, report: Report) -> None:

@@ -1,7 +1,7 @@
 """What a container runs: its words and commands, the launchers among them, and the launchers' options."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from guardrails import shell
@@ -34,8 +34,13 @@ _SCRIPT = re.compile(r".*\.sh|.*entrypoint.*")
 _WORDS_BEFORE = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{", "time", "exec", "coproc"})
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _PYTHON_VALUES = frozenset({"-X", "-W", "--check-hash-based-pycs"})
+_TRAINS = re.compile(r"train|tune|tuning|sft|dpo|grpo", re.IGNORECASE)
 # A shell in a shell in a shell is as deep as anybody writes.
 _DEEPEST = 4
+
+
+def _as_it_is(value: str) -> str:
+    return value
 
 
 def words(container: Node) -> list[str]:
@@ -59,6 +64,42 @@ def commands(container: Node) -> list[list[str]]:
     return [each for line in (*lines, texts) for each in _with_scripts(line)]
 
 
+def programs(container: Node, expand: Callable[[str], str] = _as_it_is) -> list["Invocation"]:
+    """The commands that start ranks, with those of the scripts that they run; every command where none does. Each has all of its words."""
+    every = commands(container)
+    started = [each for line in every if any(invocations([line], RANKS | MPIRUN)) for each in _with_scripts(line)]
+    texts = set(_texts(container))
+    found: list[Invocation] = []
+    for line in started or every:
+        call = Invocation("", tuple(_own_words(line, texts)), expand, _innermost(line))
+        if call not in found:
+            found.append(call)
+    return found
+
+
+def likely(calls: Sequence["Invocation"]) -> list["Invocation"]:
+    """Those whose program says by its name that it trains; all where none does."""
+    return [call for call in calls if _TRAINS.search(base(call.program))] or list(calls)
+
+
+def _own_words(command: Sequence[str], texts: Set[str]) -> list[str]:
+    """The words of a command, and of lines of which nobody knows who reads them; scripts that it hands on are commands of their own."""
+    found: list[str] = []
+    for index, word in enumerate(command):
+        if not _is_line(word):
+            found.append(word)
+        elif not _is_for_a_shell(command, index) and not _is_handed_on(command, word):
+            found += split(word) if word in texts else [word]
+    return found
+
+
+def _innermost(command: Sequence[str]) -> str:
+    """The program that a command runs in the end; empty where it has none."""
+    run = [command[index] for index in _programs(command)]
+    run += [call.program for call in invocations([command], RANKS) if call.program]
+    return run[-1] if run else ""
+
+
 def scripted(text: str) -> list[list[str]]:
     """Every command of a script, and of the scripts in it."""
     return [each for line in shell.commands(text) for each in _with_scripts(line)]
@@ -73,10 +114,6 @@ def base(word: str) -> str:
     """A program's name without its folder; of a module named after its launcher (`tools.torchrun`), that launcher."""
     name = word.rpartition("/")[2]
     return "torchrun" if name.endswith(".torchrun") else _OTHER_NAMES.get(name, name)
-
-
-def _as_it_is(value: str) -> str:
-    return value
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from guardrails import command, gang
+from guardrails import command, environment, gang
 from guardrails.mpi import slots, workers
 from guardrails.node import Node
 from guardrails.program import Program
@@ -86,15 +87,16 @@ def world(job: Resource, config: Resource | None = None) -> World | None:
     Raises:
         Undecided: a number that is needed is unknown.
     """
-    place, container, sizes = _command_line(job)
-    shape = _shape(job, container) if container is not None else None
-    if shape is None or place is None:
+    found = _command_line(job)
+    shape = _shape(job, *found) if found is not None else None
+    if found is None or shape is None:
         return None
-    nodes, per_node = shape
-    return World(nodes, per_node, {**sizes, **_of_deepspeed(config)}, place)
+    (nodes, per_node), (container, call) = shape, found
+    sizes = _sizes(call) if call is not None else {}
+    return World(nodes, per_node, {**sizes, **_of_deepspeed(config)}, command.place(container))
 
 
-def _shape(job: Resource, container: Node) -> tuple[int, int] | None:
+def _shape(job: Resource, container: Node, line: command.Invocation | None) -> tuple[int, int] | None:
     """Nodes and ranks of each: what the launcher of the container is told, or else pods and their GPUs."""
     if job.type == MPI_JOB:
         nodes = workers(job) + int(job.at("spec", "runLauncherAsWorker").value is True)
@@ -102,7 +104,8 @@ def _shape(job: Resource, container: Node) -> tuple[int, int] | None:
     templates = [template for template in pod_templates(job) if template.requested(GPU) > 0]
     if not templates:
         return None
-    calls = gang.calls(container)
+    own = command.invocations([line.arguments], command.RANKS, line.expand) if line is not None else ()
+    calls = list(own) or gang.calls(container)
     call = next((each for each in calls if gang.spreads(each, container)), next(iter(calls), None))
     told = _told_nodes(call, container) if call is not None else None
     nodes = _pods(job, templates) if told is None else told
@@ -140,30 +143,34 @@ def _told_ranks(call: command.Invocation, container: Node, nodes: int) -> int | 
     return gang.number(call, container, "--nproc-per-node") or call.number("--num-gpus", "--num-accelerators")
 
 
-def _command_line(job: Resource) -> tuple[Node | None, Node | None, dict[str, int]]:
-    """Where the command line is of the first container whose words name sizes, else of the first of all; the container; and the sizes."""
+def _command_line(job: Resource) -> tuple[Node, command.Invocation | None] | None:
+    """The first container with a command that names sizes, and the command; else the first container of all."""
     first: Node | None = None
     for template in pod_templates(job):
         for container in template.containers():
-            sizes = _sizes(command.words(container))
-            if sizes:
-                return command.place(container), container, sizes
+            named = [call for call in programs(container) if _sizes(call)]
+            if named:
+                return container, command.likely(named)[0]
             first = first or container
-    return (command.place(first), first, {}) if first is not None else (None, None, {})
+    return (first, None) if first is not None else None
 
 
-def _sizes(words: list[str]) -> dict[str, int]:
-    whole = command.Invocation("", words)
-    found = _numbers(whole, _OPTIONS)
+def programs(container: Node) -> list[command.Invocation]:
+    """The commands that may train, with the values of the variables that the container sets."""
+    return command.programs(container, partial(environment.expanded, container))
+
+
+def _sizes(call: command.Invocation) -> dict[str, int]:
+    found = _numbers(call, _OPTIONS)
     if not {*MODEL_AXES, "data"}.isdisjoint(found):
-        found = {**_numbers(whole, _BESIDE_AXES), **found}
-    if whole.flag(_MEGATRON_EXPERTS) and "tensor" in found:
+        found = {**_numbers(call, _BESIDE_AXES), **found}
+    if call.flag(_MEGATRON_EXPERTS) and "tensor" in found:
         # Megatron-LM divides an expert as it divides the rest, torchtitan and others don't unless told.
         found.setdefault("expert tensor", found["tensor"])
-    for word in words:
+    for word in call.arguments:
         name, equals, value = word.partition("=")
-        if equals and name in _OVERRIDES and re.fullmatch(r"[0-9]{1,9}", value):
-            found[_OVERRIDES[name]] = int(value)
+        if equals and name in _OVERRIDES and re.fullmatch(r"[0-9]{1,9}", number := call.expand(value)):
+            found[_OVERRIDES[name]] = int(number)
     return {name: number for name, number in found.items() if number > 0}
 
 

@@ -24,6 +24,11 @@ def gang(arguments: str, volume: dict[str, Any] | None = None, **changes: Any) -
     return b.volcano_job({**place, **changes})
 
 
+def script(*lines: str, **changes: Any) -> Thing:
+    """As `gang`, with a shell script."""
+    return gang("", **{f"{b.TASK_CONTAINER}/command": ["bash", "-ec", "\n".join(lines)], **changes})
+
+
 def named(value: str, volume: dict[str, Any] | None = None) -> Thing:
     return gang("", volume, **variable("CHECKPOINT_DIR", value))
 
@@ -161,6 +166,7 @@ FROM_MAP = {"name": "x", "envFrom": [{"configMapRef": {"name": "settings"}}]}
 KEY_OF_MAP = {"name": "x", "env": [{"name": "RESUME", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "auto_resume"}}}]}
 OF_MAP = {"name": "v", "configMap": {"name": "settings"}}
 PLAIN = {"name": "x"}
+RUN_ON_STATE = [{"name": "CKPT", "value": "/state/run"}]
 
 
 CASES = (
@@ -388,4 +394,40 @@ CASES = (
     invalid("CKP01", gang("--save run", EMPTY, **start("/state")), says="run (on emptyDir state)"),
     invalid("CKP01", named("run", EMPTY), says="value is run (in the container's own file system or on"),
     invalid("CKP01", gang("--save run", **READ_ONLY), says="run (in"),
+    # Each command names its own folders; those that start ranks count, or those that train by their name, or else all.
+    valid("CKP01", script("torchrun --nnodes=4 train.py --output_dir /state/ckpt && python3 eval.py --output_dir /tmp/eval")),
+    valid("CKP01", script("torchrun --nnodes=4 train.py --save-dir /state/ckpt", "python3 eval.py --save-dir /tmp/eval")),
+    valid("CKP01", script("python3 prepare.py --output_dir /tmp/data", "python3 train.py --output_dir /state/ckpt"), edge=True),
+    valid("CKP01", script("accelerate launch eval.py --output_dir /tmp/eval", "accelerate launch finetune.py --output_dir /state/ckpt")),
+    valid("CKP01", script("mpirun -np 32 bash -c 'python3 run.py --save /state/run'", "python3 eval.py --save /tmp/eval")),
+    invalid("CKP01", script("mpirun -np 32 bash -c 'python3 run.py --save /tmp/run'"), says="is /tmp/run (in"),
+    invalid(
+        "CKP01",
+        script("torchrun --nnodes=4 train.py --output_dir /tmp/ckpt && python3 export.py --output_dir /state/export"),
+        says="is /tmp/ckpt (in",
+        edge=True,
+    ),
+    invalid("CKP01", script("python3 train.py --output_dir /tmp/ckpt", "python3 export.py --output_dir /state/x"), says="is /tmp/ckpt (in"),
+    invalid("CKP01", script("python3 a.py --output_dir /tmp/ckpt", "python3 b.py --output_dir /state/x"), says="is /tmp/ckpt (in"),
+    invalid("CKP01", gang("", **{f"{b.TASK_CONTAINER}/command": ["/run.sh", "python3 train.py --save /tmp/run"]}), says="is /tmp/run (in"),
+    # By a variable of the container.
+    valid("CKP01", gang("--save $(CKPT)", **variable("CKPT", "/state/run")), edge=True),
+    valid(
+        "CKP01", script('torchrun --nnodes=4 train.py --save "$CKPT"', 'aws s3 sync "$CKPT" s3://bucket/run', **variable("CKPT", "/tmp/x"))
+    ),
+    valid("CKP01", script('if [ -d /state ]; then D=/state/run; else D=/tmp/run; fi; python3 train.py --save "$D"')),
+    valid(
+        "CKP01",
+        gang("--save $(CKPT) --run-name $(NAME)", **{f"{b.TASK_CONTAINER}/env": [*RUN_ON_STATE, {"name": "NAME", "value": UNKNOWN}]}),
+    ),
+    invalid("CKP01", gang("--save $(CKPT)", **variable("CKPT", "/tmp/run")), says="is /tmp/run (in the container's own", edge=True),
+    invalid("CKP01", script("export CKPT=/tmp/run", "torchrun --nnodes=4 train.py --save ${CKPT}/a"), says="is /tmp/run/a (in"),
+    invalid("CKP01", gang("checkpoint.directory=$(CKPT)", **variable("CKPT", "/tmp/run")), says="is /tmp/run (in"),
+    valid("CKP02", script("torchrun --nnodes=4 train.py --save /state/run --keep 3", "python3 prune.py --keep 1")),
+    invalid(
+        "CKP02", script("torchrun --nnodes=4 train.py --save /state/run --keep 1", "python3 prune.py --keep 3"), says="1 checkpoint kept"
+    ),
+    valid("CKP02", gang("--save /state/run --keep $(KEEP)", **variable("KEEP", "2")), edge=True),
+    invalid("CKP02", gang("--save /state/run --keep $(KEEP)", **variable("KEEP", "1")), says="1 checkpoint kept", edge=True),
+    invalid("CKP02", gang("checkpoint.keep=$(KEEP)", **variable("KEEP", "1")), says="1 checkpoint kept"),
 )

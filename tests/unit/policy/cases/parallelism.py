@@ -5,7 +5,7 @@ from typing import Any
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import Thing
 from tests.unit.policy.case import invalid, valid
-from tests.unit.policy.cases.batch_job import COMMAND, LIMITS, job
+from tests.unit.policy.cases.batch_job import COMMAND, ENV, LIMITS, job, shell, variables
 
 
 def gang(arguments: str, **changes: Any) -> Thing:
@@ -130,4 +130,14 @@ CASES = (
     valid("PAR01", launched("torchrun --nproc-per-node=4", "--tp 8", pods=1, **{LIMITS: {"cpu": "4"}})),
     valid("PAR02", launched("torchrun --nproc-per-node=4", "--tp 4", pods=1)),
     invalid("PAR02", launched(f"torchrun --nnodes=4 --nproc-per-node=4 {ENDPOINT}", "--tp 8"), says="a divisor of 4, the ranks of a node"),
+    # Each command has its own sizes, which may be variables of the container.
+    valid("PAR01", launched(f"torchrun --nnodes=4 --nproc-per-node=8 {ENDPOINT}", "--tp $(TP) --pp 4", **{ENV: variables(TP="8")})),
+    invalid("PAR01", launched("python3", "--tp $(TP)", **{ENV: variables(TP="5")}), says="tensor 5 = 5", edge=True),
+    valid("PAR01", shell(f"torchrun --nnodes=4 {ENDPOINT} train.py --tp 8", "python3 eval.py --tp 3"), edge=True),
+    invalid("PAR01", shell(f"torchrun --nnodes=4 {ENDPOINT} train.py --tp 3", "python3 eval.py --tp 8"), says="tensor 3 = 3"),
+    valid("PAR01", shell("torchrun --standalone prepare.py", f"torchrun --nnodes=4 {ENDPOINT} train.py --tp 8 --dp 4")),
+    valid(
+        "PAR01", shell(f"torchrun --nnodes=4 {ENDPOINT} train.py --dp 32", "torchrun --standalone --nproc-per-node=8 eval.py --tp 8 --dp 1")
+    ),
+    invalid("PAR01", launched("python3", "parallel.tensor=$(TP)", **{ENV: variables(TP="5")}), says="tensor 5 = 5"),
 )
