@@ -17,7 +17,7 @@ from guardrails.template import GPU, LAUNCHER, POD_TYPES, WORKER, PodTemplate, o
 from guardrails.tokens import CONFIG_MAP, LUSTRE, MPI_JOB, PERSISTENT_VOLUME, STORAGE_CLASS, VOLCANO_JOB, VOLUME_CLAIM
 from guardrails.upload import uploads
 from guardrails.volcano_admission import mpi_tasks
-from guardrails.world import JOBS, mounted_config_maps, programs
+from guardrails.world import TRAINERS, mounted_config_maps, programs, trains
 
 _DIRECTORY = ("--save", "--save-dir")
 # Beside one of those they may be for logs, or for a checkpoint that is read.
@@ -85,9 +85,9 @@ class _Mount:
 
 
 def _place(program: Program, report: Report) -> None:
-    for job in program.of(*sorted(JOBS)):
+    for job in program.of(*sorted(TRAINERS)):
         with report.part():
-            for template in pod_templates(job):
+            for template in pod_templates(job) if trains(job) else ():
                 for index, container in enumerate(template.containers()):
                     with report.part():
                         writers = _ranks(job, template) if index == 0 else []
@@ -283,9 +283,9 @@ def _shapes(program: Program, claim: Node, volume: Resource | None) -> Iterator[
 
 
 def _kept(program: Program, report: Report) -> None:
-    for job in program.of(*sorted(JOBS)):
+    for job in program.of(*sorted(TRAINERS)):
         with report.part():
-            for template in pod_templates(job):
+            for template in pod_templates(job) if trains(job) else ():
                 for container in template.containers():
                     with report.part():
                         _retention(job, container, report)
@@ -351,7 +351,7 @@ RULES = (
         id="CKP01",
         name="job-require-lasting-checkpoints",
         title="Checkpoints go to storage that outlives the node, in a folder",
-        types=JOBS | {STORAGE_CLASS, VOLUME_CLAIM, PERSISTENT_VOLUME, LUSTRE},
+        types=TRAINERS | {STORAGE_CLASS, VOLUME_CLAIM, PERSISTENT_VOLUME, LUSTRE},
         check=_place,
         why="a lost pod takes its checkpoints along, and a kill while one file is overwritten leaves none: measured in half of all kills.",
         fix="save to a claim on persistent Lustre or EFS, one folder for each step, or upload every checkpoint.",

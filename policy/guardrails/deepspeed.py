@@ -10,7 +10,7 @@ from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.tokens import CONFIG_MAP, DEEPSPEED
-from guardrails.world import JOBS, reads, world
+from guardrails.world import TRAINERS, reads, world
 
 _GLOBAL, _MICRO, _STEPS = "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
 _TYPES = frozenset({DEEPSPEED})
@@ -29,7 +29,7 @@ def _batch(program: Program, report: Report) -> None:
 def _replicas(config: Resource, program: Program, report: Report) -> list[int | None]:
     """Data-parallel replicas of each job that reads the configuration; None where no job does or a job's shape is not clear."""
     found: set[int] = set()
-    for job in program.of(*sorted(JOBS)):
+    for job in program.of(*sorted(TRAINERS)):
         with report.part():
             if reads(job, config, program):
                 shape = world(job, config)
@@ -367,7 +367,7 @@ RULES = (
         id="DSP01",
         name="deepspeed-require-batch-identity",
         title="The global batch is micro-batch x accumulation x replicas",
-        types=_TYPES | JOBS | {CONFIG_MAP},
+        types=_TYPES | TRAINERS | {CONFIG_MAP},
         check=_batch,
         why="every rank stops with an assertion, after all nodes were started and paid for.",
         fix="set train_batch_size to the product, with world size / (tensor x pipeline x sequence) replicas, or leave it out.",

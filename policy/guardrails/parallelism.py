@@ -3,7 +3,7 @@
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import GPU
 from guardrails.tokens import VOLCANO_JOB
-from guardrails.world import JOBS, MODEL_AXES, World, world
+from guardrails.world import MODEL_AXES, TRAINERS, World, world
 
 _DIVISIBLE = {"heads": "attention heads", "groups": "key and value heads", "hidden": "the hidden size"}
 
@@ -74,7 +74,7 @@ RULES = (
         id="PAR01",
         name="job-require-whole-mesh",
         title="Tensor x pipeline x context x sequence x data is the number of ranks",
-        types=JOBS,
+        types=TRAINERS,
         check=_product,
         why="every rank stops when the groups are made, after all nodes were started and paid for.",
         fix="choose sizes whose product is nodes x GPUs, ranks that experts divide too, and a micro-batch for each stage.",
@@ -86,7 +86,7 @@ RULES = (
         id="PAR02",
         name="job-require-tensor-in-node",
         title="A tensor group is within a node and divides the model",
-        types=JOBS,
+        types=TRAINERS,
         check=_tensor,
         why="a group over two nodes waits for the network in every layer; a size that does not divide the model stops all ranks.",
         fix="use a tensor size that divides the GPUs of a node, the heads, the key and value heads and the hidden size.",

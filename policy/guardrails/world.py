@@ -12,10 +12,11 @@ from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Resource
 from guardrails.template import GPU, PodTemplate, pod_templates
-from guardrails.tokens import CONFIG_MAP, CRON_JOB, JOB, MPI_JOB, PYTORCH_JOB, VOLCANO_JOB
+from guardrails.tokens import CONFIG_MAP, CRON_JOB, JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB, PYTORCH_JOB, STATEFUL_SET, VOLCANO_JOB
 
-JOBS = frozenset({MPI_JOB, PYTORCH_JOB, VOLCANO_JOB, JOB})
-"""Kinds whose pods are the ranks of one run."""
+_JOBS = frozenset({MPI_JOB, PYTORCH_JOB, VOLCANO_JOB, JOB, CRON_JOB, JOB_SET})
+TRAINERS = _JOBS | {STATEFUL_SET, LEADER_WORKER_SET}
+"""Kinds whose pods are the ranks of one run, or may be (see `trains`)."""
 MODEL_AXES = ("tensor", "pipeline", "context", "sequence")
 """Axes along which ranks hold one copy of the model between them."""
 
@@ -81,13 +82,25 @@ class World:
         return self.ranks // self.model if self.ranks % self.model == 0 else None
 
 
+def trains(job: Resource) -> bool:
+    """Whether the pods of a resource of `TRAINERS` are ranks of one run: those of a set are servers, unless a launcher spreads over them.
+
+    Raises:
+        Undecided: a number of nodes is unknown.
+    """
+    if job.type in _JOBS:
+        return True
+    containers = [container for template in pod_templates(job) for container in template.containers()]
+    return any(gang.spreads(call, container) for container in containers for call in gang.calls(container))
+
+
 def world(job: Resource, config: Resource | None = None) -> World | None:
-    """The ranks of a job of `JOBS`; None where they can't be told. A DeepSpeed configuration may divide them further.
+    """The ranks of a job of `TRAINERS`; None where they can't be told. A DeepSpeed configuration may divide them further.
 
     Raises:
         Undecided: a number that is needed is unknown.
     """
-    found = _command_line(job)
+    found = _command_line(job) if trains(job) else None
     shape = _shape(job, *found) if found is not None else None
     if found is None or shape is None:
         return None
@@ -109,6 +122,8 @@ def _shape(job: Resource, container: Node, line: command.Invocation | None) -> t
     call = next((each for each in calls if gang.spreads(each, container)), next(iter(calls), None))
     told = _told_nodes(call, container) if call is not None else None
     nodes = _pods(job, templates) if told is None else told
+    if nodes is None:
+        return None
     each = _told_ranks(call, container, nodes) if call is not None else None
     counts = {template.requested(GPU) for template in templates}
     if each is None and len(counts) == 1:
@@ -116,11 +131,22 @@ def _shape(job: Resource, container: Node, line: command.Invocation | None) -> t
     return None if each is None else (nodes, each)
 
 
-def _pods(job: Resource, templates: Sequence[PodTemplate]) -> int:
-    """The pods that train together."""
+def _pods(job: Resource, templates: Sequence[PodTemplate]) -> int | None:
+    """The pods that train together; None where the groups of a set may do so or not."""
+    if job.type == LEADER_WORKER_SET or (job.type == JOB_SET and not _is_one_job(job)):
+        return None
     if job.type in (JOB, CRON_JOB):
         return sum(gang.size(job, template) for template in templates)
     return sum(template.replicas for template in templates)
+
+
+def _is_one_job(jobs: Resource) -> bool:
+    """Whether a JobSet makes one Job, all pods of which run at once."""
+    groups = list(jobs.at("spec", "replicatedJobs").elements())
+    if len(groups) != 1 or groups[0].at("replicas").integer() not in (None, 1):
+        return False
+    spec = groups[0].at("template", "spec")
+    return spec.at("completions").integer() in (None, spec.at("parallelism").integer())
 
 
 def _told_nodes(call: command.Invocation, container: Node) -> int | None:

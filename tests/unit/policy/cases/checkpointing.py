@@ -26,7 +26,21 @@ def gang(arguments: str, volume: dict[str, Any] | None = None, **changes: Any) -
 
 def script(*lines: str, **changes: Any) -> Thing:
     """As `gang`, with a shell script."""
-    return gang("", **{f"{b.TASK_CONTAINER}/command": ["bash", "-ec", "\n".join(lines)], **changes})
+    return gang("", None, **{f"{b.TASK_CONTAINER}/command": ["bash", "-ec", "\n".join(lines)], **changes})
+
+
+def held(kind: str, command: str, volume: dict[str, Any] | None = None, name: str = "state") -> Thing:
+    """Four pods of another kind than a Job, with one volume at /state."""
+    container = {"name": "main", "command": command.split(), "volumeMounts": [{"name": name, "mountPath": "/state"}]}
+    pod = {"containers": [{**container, "resources": {"limits": {GPU: 8}}}], "volumes": [{"name": "state", **(volume or CLAIM)}]}
+    job = {"parallelism": 4, "completions": 4, "template": {"spec": pod}}
+    specs: dict[str, dict[str, Any]] = {
+        tokens.JOB_SET: {"replicatedJobs": [{"name": "workers", "replicas": 1, "template": {"spec": job}}]},
+        tokens.CRON_JOB: {"schedule": "0 3 * * *", "jobTemplate": {"spec": job}},
+        tokens.STATEFUL_SET: {"replicas": 4, "template": {"spec": pod}, "volumeClaimTemplates": [{"metadata": {"name": "own"}}]},
+        tokens.LEADER_WORKER_SET: {"replicas": 1, "leaderWorkerTemplate": {"size": 4, "workerTemplate": {"spec": pod}}},
+    }
+    return Thing(type=kind, name="pretrain", properties={"metadata": {"name": "pretrain"}, "spec": specs[kind]})
 
 
 def named(value: str, volume: dict[str, Any] | None = None) -> Thing:
@@ -166,6 +180,9 @@ FROM_MAP = {"name": "x", "envFrom": [{"configMapRef": {"name": "settings"}}]}
 KEY_OF_MAP = {"name": "x", "env": [{"name": "RESUME", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "auto_resume"}}}]}
 OF_MAP = {"name": "v", "configMap": {"name": "settings"}}
 PLAIN = {"name": "x"}
+SPREAD = "torchrun --nnodes=4 train.py"
+SETS = (tokens.STATEFUL_SET, tokens.LEADER_WORKER_SET)
+KINDS = (tokens.JOB_SET, tokens.CRON_JOB, *SETS)
 RUN_ON_STATE = [{"name": "CKPT", "value": "/state/run"}]
 
 
@@ -409,7 +426,9 @@ CASES = (
     ),
     invalid("CKP01", script("python3 train.py --output_dir /tmp/ckpt", "python3 export.py --output_dir /state/x"), says="is /tmp/ckpt (in"),
     invalid("CKP01", script("python3 a.py --output_dir /tmp/ckpt", "python3 b.py --output_dir /state/x"), says="is /tmp/ckpt (in"),
-    invalid("CKP01", gang("", **{f"{b.TASK_CONTAINER}/command": ["/run.sh", "python3 train.py --save /tmp/run"]}), says="is /tmp/run (in"),
+    invalid(
+        "CKP01", gang("", None, **{f"{b.TASK_CONTAINER}/command": ["/run.sh", "python3 train.py --save /tmp/run"]}), says="is /tmp/run (in"
+    ),
     # By a variable of the container.
     valid("CKP01", gang("--save $(CKPT)", **variable("CKPT", "/state/run")), edge=True),
     valid(
@@ -418,7 +437,7 @@ CASES = (
     valid("CKP01", script('if [ -d /state ]; then D=/state/run; else D=/tmp/run; fi; python3 train.py --save "$D"')),
     valid(
         "CKP01",
-        gang("--save $(CKPT) --run-name $(NAME)", **{f"{b.TASK_CONTAINER}/env": [*RUN_ON_STATE, {"name": "NAME", "value": UNKNOWN}]}),
+        gang("--save $(CKPT) --run-name $(NAME)", None, **{f"{b.TASK_CONTAINER}/env": [*RUN_ON_STATE, {"name": "NAME", "value": UNKNOWN}]}),
     ),
     invalid("CKP01", gang("--save $(CKPT)", **variable("CKPT", "/tmp/run")), says="is /tmp/run (in the container's own", edge=True),
     invalid("CKP01", script("export CKPT=/tmp/run", "torchrun --nnodes=4 train.py --save ${CKPT}/a"), says="is /tmp/run/a (in"),
@@ -430,4 +449,14 @@ CASES = (
     valid("CKP02", gang("--save /state/run --keep $(KEEP)", **variable("KEEP", "2")), edge=True),
     invalid("CKP02", gang("--save /state/run --keep $(KEEP)", **variable("KEEP", "1")), says="1 checkpoint kept", edge=True),
     invalid("CKP02", gang("checkpoint.keep=$(KEEP)", **variable("KEEP", "1")), says="1 checkpoint kept"),
+    # Whatever kind makes the pods; those of a set are servers, unless their launcher spreads over them.
+    *(valid("CKP01", held(kind, f"{SPREAD} --save /state/run")) for kind in KINDS),
+    *(invalid("CKP01", held(kind, f"{SPREAD} --save /tmp/run"), says="is /tmp/run (in the container's own") for kind in KINDS),
+    *(invalid("CKP01", held(kind, f"{SPREAD} --save /state/run", EMPTY), says="is /state/run (on emptyDir state)") for kind in KINDS),
+    *(invalid("CKP02", held(kind, f"{SPREAD} --save /state/run --keep 1"), says="1 checkpoint kept") for kind in KINDS),
+    *(valid("CKP02", held(kind, f"{SPREAD} --save /state/run --keep 2"), edge=True) for kind in KINDS),
+    *(valid("CKP01", held(kind, "python3 serve.py --save-dir /tmp/cache"), edge=True) for kind in SETS),
+    *(valid("CKP01", held(kind, "torchrun --nnodes=1 serve.py --save-dir /tmp/cache"), edge=True) for kind in SETS),
+    *(valid("CKP02", held(kind, "python3 serve.py --keep 1")) for kind in SETS),
+    valid("CKP01", held(tokens.STATEFUL_SET, f"{SPREAD} --save /state/run", EMPTY, "own")),
 )

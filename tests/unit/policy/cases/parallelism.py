@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from guardrails import tokens
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import Thing
 from tests.unit.policy.case import invalid, valid
-from tests.unit.policy.cases.batch_job import COMMAND, ENV, LIMITS, job, shell, variables
+from tests.unit.policy.cases.batch_job import COMMAND, ENV, LIMITS, cron, job, owned, shell, variables
 
 
 def gang(arguments: str, **changes: Any) -> Thing:
@@ -27,14 +28,30 @@ def sized(gpus: int, pods: int, arguments: str) -> Thing:
     return gang(arguments, **{f"{b.TASK_CONTAINER}/resources": {"limits": {"nvidia.com/gpu": gpus}}, "spec/tasks/0/replicas": pods})
 
 
-def launched(options: str, arguments: str, *, pods: int = 4, **changes: Any) -> Thing:
+def launched(options: str, arguments: str, pods: int = 4, /, **changes: Any) -> Thing:
     """A Job of pods of eight GPUs whose launcher has these options."""
     plain = {COMMAND: [*options.split(), "train.py", *arguments.split()], "spec/parallelism": pods, "spec/completions": pods}
     return job({**plain, **changes})
 
 
+def of_set(arguments: str, launcher: str = "python3", *, groups: int = 1, copies: int = 1, pods: int = 4, **spec: Any) -> Thing:
+    """A JobSet of so many groups, each of so many Jobs of so many pods of eight GPUs."""
+    inner = job({COMMAND: [*launcher.split(), "train.py", *arguments.split()], "spec/parallelism": pods, "spec/completions": pods})
+    template = {"spec": {**inner.properties["spec"], **spec}}
+    jobs = [{"name": f"group-{index}", "replicas": copies, "template": template} for index in range(groups)]
+    return Thing(type=tokens.JOB_SET, name="pretrain", properties={"metadata": {"name": "pretrain"}, "spec": {"replicatedJobs": jobs}})
+
+
+def of_leaders(arguments: str, launcher: str) -> Thing:
+    """Two groups of a leader and three workers each, of eight GPUs."""
+    template = owned(tokens.STATEFUL_SET, *launcher.split(), "train.py", *arguments.split()).properties["spec"]["template"]
+    spec = {"replicas": 2, "leaderWorkerTemplate": {"size": 4, "workerTemplate": template}}
+    return Thing(type=tokens.LEADER_WORKER_SET, name="serve", properties={"metadata": {"name": "serve"}, "spec": spec})
+
+
+OF_FOUR = "torchrun --nnodes=4 --nproc-per-node=8 --rdzv-backend=c10d --rdzv-endpoint=pretrain-0.ranks:29500"
 ENDPOINT = "--rdzv-backend=c10d --rdzv-endpoint=pretrain-0.ranks:29500"
-QUEUE = {"spec/completions": 100, "spec/completionMode": "NonIndexed"}
+QUEUE: dict[str, Any] = {"spec/completions": 100, "spec/completionMode": "NonIndexed"}
 MODEL = "--num-attention-heads 64 --num-query-groups 8 --hidden-size 8192"
 CASES = (
     valid("PAR01", gang("--tensor-model-parallel-size 8 --pipeline-model-parallel-size 4")),
@@ -112,23 +129,23 @@ CASES = (
     valid("PAR01", launched("torchrun --standalone --nproc-per-node=8", "--tp 8 --dp 1")),
     invalid("PAR01", launched("torchrun --nnodes=1 --nproc-per-node=8", "--tp 8 --pp 4"), says="divides 8 ranks (1 nodes x 8)"),
     # A job for each node.
-    valid("PAR01", launched("torchrun --nnodes=2 --node-rank=0 --master-addr=a", "--tp 8 --pp 2 --dp 1", pods=1)),
-    valid("PAR01", launched("torchrun --nnodes=2 --node-rank=1 --master-addr=a", "--tp 8 --pp 2 --dp 1", pods=1), edge=True),
-    invalid("PAR01", launched("torchrun --nnodes=2 --node-rank=1 --master-addr=a", "--tp 8 --pp 4", pods=1), says="16 ranks (2 nodes x 8)"),
+    valid("PAR01", launched("torchrun --nnodes=2 --node-rank=0 --master-addr=a", "--tp 8 --pp 2 --dp 1", 1)),
+    valid("PAR01", launched("torchrun --nnodes=2 --node-rank=1 --master-addr=a", "--tp 8 --pp 2 --dp 1", 1), edge=True),
+    invalid("PAR01", launched("torchrun --nnodes=2 --node-rank=1 --master-addr=a", "--tp 8 --pp 4", 1), says="16 ranks (2 nodes x 8)"),
     # The launcher may start fewer ranks than there are GPUs.
-    valid("PAR01", launched("torchrun --nproc-per-node=4", "--data-parallel-size 4", pods=1)),
-    invalid("PAR01", launched("torchrun --nproc-per-node=4", "--tensor-parallel-size 8", pods=1), says="4 ranks (1 nodes x 4)"),
+    valid("PAR01", launched("torchrun --nproc-per-node=4", "--data-parallel-size 4", 1)),
+    invalid("PAR01", launched("torchrun --nproc-per-node=4", "--tensor-parallel-size 8", 1), says="4 ranks (1 nodes x 4)"),
     invalid("PAR01", launched(f"torchrun --nnodes=4 --nproc-per-node=4 {ENDPOINT}", "--tp 4 --dp 8"), says="so data 4", edge=True),
     valid("PAR01", launched(f"torchrun --nnodes=4 --nproc-per-node=gpu {ENDPOINT}", "--tp 4 --dp 8")),
     valid("PAR01", launched(f"torchrun --nnodes=2:4 --nproc-per-node=8 {ENDPOINT}", "--tp 8 --dp 4")),
     valid("PAR01", launched("accelerate launch --num_machines 4 --num_processes 16", "--tp 4 --dp 4")),
     invalid("PAR01", launched("accelerate launch --num_machines 4 --num_processes 32", "--tp 4 --dp 4"), says="so data 8"),
-    valid("PAR01", launched("accelerate launch --num_processes 4", "--tp 4 --dp 1", pods=1)),
-    invalid("PAR01", launched("accelerate launch --num_processes 4", "--tp 8", pods=1), says="4 ranks (1 nodes x 4)"),
+    valid("PAR01", launched("accelerate launch --num_processes 4", "--tp 4 --dp 1", 1)),
+    invalid("PAR01", launched("accelerate launch --num_processes 4", "--tp 8", 1), says="4 ranks (1 nodes x 4)"),
     valid("PAR01", launched("accelerate launch --config_file a.yaml --num_processes 32", "--tp 8 --dp 4")),
-    valid("PAR01", launched("deepspeed --num_gpus 4", "--tp 4 --dp 1", pods=1)),
-    valid("PAR01", launched("torchrun --nproc-per-node=4", "--tp 8", pods=1, **{LIMITS: {"cpu": "4"}})),
-    valid("PAR02", launched("torchrun --nproc-per-node=4", "--tp 4", pods=1)),
+    valid("PAR01", launched("deepspeed --num_gpus 4", "--tp 4 --dp 1", 1)),
+    valid("PAR01", launched("torchrun --nproc-per-node=4", "--tp 8", 1, **{LIMITS: {"cpu": "4"}})),
+    valid("PAR02", launched("torchrun --nproc-per-node=4", "--tp 4", 1)),
     invalid("PAR02", launched(f"torchrun --nnodes=4 --nproc-per-node=4 {ENDPOINT}", "--tp 8"), says="a divisor of 4, the ranks of a node"),
     # Each command has its own sizes, which may be variables of the container.
     valid("PAR01", launched(f"torchrun --nnodes=4 --nproc-per-node=8 {ENDPOINT}", "--tp $(TP) --pp 4", **{ENV: variables(TP="8")})),
@@ -140,4 +157,27 @@ CASES = (
         "PAR01", shell(f"torchrun --nnodes=4 {ENDPOINT} train.py --dp 32", "torchrun --standalone --nproc-per-node=8 eval.py --tp 8 --dp 1")
     ),
     invalid("PAR01", launched("python3", "parallel.tensor=$(TP)", **{ENV: variables(TP="5")}), says="tensor 5 = 5"),
+    # Jobs of a CronJob and of a JobSet are runs as well; of a set's groups nobody knows which train together, unless the launcher says so.
+    valid("PAR01", cron({COMMAND: ["python3", "train.py", "--tp", "8", "--dp", "4"]})),
+    invalid("PAR01", cron({COMMAND: ["python3", "train.py", "--tp", "8", "--pp", "3"]}), says="divides 32 ranks (4 nodes x 8)"),
+    valid("PAR01", of_set("--tp 8 --dp 4"), edge=True),
+    invalid(
+        "PAR01", of_set("--tp 8 --pp 3 --dp 4"), says="tensor 8 x pipeline 3 = 24; allowed: a product that divides 32 ranks", edge=True
+    ),
+    valid("PAR01", of_set("--tp 8 --dp 1", completions=100)),
+    valid("PAR01", of_set("--tp 8 --dp 1", copies=4, pods=1)),
+    valid("PAR01", of_set("--tp 8 --dp 4", copies=4, pods=1)),
+    valid("PAR01", of_set("--tp 8 --dp 4", groups=2, pods=2)),
+    valid("PAR01", of_set("--tp 8 --dp 4", OF_FOUR, copies=2)),
+    invalid("PAR01", of_set("--tp 8 --dp 8", OF_FOUR, copies=2), says="so data 4"),
+    invalid("PAR01", of_set("--tp 3", OF_FOUR, groups=4, pods=1), says="divides 32 ranks (4 nodes x 8)"),
+    valid("PAR01", owned(tokens.STATEFUL_SET, "python3", "serve.py", "--tp", "8", "--dp", "1"), edge=True),
+    valid("PAR01", owned(tokens.STATEFUL_SET, *OF_FOUR.split(), "train.py", "--tp", "8", "--dp", "4")),
+    invalid("PAR01", owned(tokens.STATEFUL_SET, *OF_FOUR.split(), "train.py", "--tp", "8", "--dp", "1"), says="so data 4", edge=True),
+    valid("PAR01", of_leaders("--tp 8 --dp 4", OF_FOUR)),
+    valid("PAR01", of_leaders("--tp 8 --dp 1", "python3")),
+    valid("PAR01", of_leaders("--tp 8 --dp 4", OF_FOUR.replace("=4", "=2:4"))),
+    invalid("PAR01", of_leaders("--tp 8 --dp 8", OF_FOUR), says="so data 4"),
+    invalid("PAR02", of_set("--tp 16", OF_FOUR), says="a divisor of 8, the ranks of a node"),
+    valid("PAR02", of_leaders("--tp 16", "python3")),
 )
