@@ -22,6 +22,7 @@ from guardrails.tokens import (
     VOLCANO_JOB,
 )
 from guardrails.training_operator import MASTER, has_master, is_elastic
+from guardrails.world import told_nodes, told_ranks
 
 # A name of the pod's own may have its domain behind it; what is made of the host's name with sed is another one's.
 _OWN_ADDRESS = re.compile(
@@ -42,6 +43,7 @@ _POD_OF_SERVICE = re.compile(
 # What a script tells its pods apart by.
 _CONDITION = re.compile(r"\[|\|\||\b(?:if|case|test)\b")
 _LEADER_ADDRESS = "LWS_LEADER_ADDRESS"
+_BY_DEEPSPEED = "--deepspeed-multinode-launcher"
 _SBATCH = re.compile(r"^#SBATCH\s+--?([a-z-]+)(?:[= ]([^\s#]+))?", re.M)
 _WORKERS = re.compile(r"resources_per_worker\s*=\s*\{[^}]{0,200}['\"]GPU['\"]\s*:\s*([0-9]+(?:\.[0-9]+)?)")
 _COMPILE = "neuron_parallel_compile"
@@ -295,7 +297,7 @@ def _process_counts(resource: Resource, report: Report) -> None:
 
 def _processes(resource: Resource, _: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:
     devices = container.at("resources", "limits", GPU).integer() or 0
-    each = gang.number(call, container, "--nproc-per-node") or call.number("--num-gpus", "--num-accelerators")
+    each = told_ranks(call, container, told_nodes(call, container))
     if devices and each and each > devices:
         allowed = f"at most {devices} processes, the container's GPUs"
         report.refuse(resource, command.place(container), allowed=allowed, found=f"{each} processes per node")
@@ -371,7 +373,11 @@ def _pods(resource: Resource) -> tuple[int, int]:
 
 
 def _rendezvous(resource: Resource, template: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:
-    if call.launcher not in command.TORCHRUN or not gang.spreads(call, container):
+    if call.launcher not in command.TORCHRUN:
+        if _ranks_are_told(call) and (gang.spreads(call, container) or call.launcher in command.DEEPSPEED):
+            _own_rank(resource, template, container, call, report)
+        return
+    if not gang.spreads(call, container):
         return
     place, (_, most) = command.place(container), gang.nodes(call, container) or (0, 0)
     # A role, a group or a leader may well be told a rank of its own.
@@ -394,6 +400,48 @@ def _rendezvous(resource: Resource, template: PodTemplate, container: Node, call
             allowed="--node-rank of each pod's own, such as $JOB_COMPLETION_INDEX",
             found=f"--node-rank {rank} in {pods} pods",
         )
+
+
+def _ranks_are_told(call: command.Invocation) -> bool:
+    """Whether each node has a call of its own: DeepSpeed without ssh, accelerate unless it lets DeepSpeed reach the others."""
+    if call.launcher in command.DEEPSPEED:
+        return call.flag("--no-ssh")
+    by_deepspeed = call.flag("--use-deepspeed") and call.option(_BY_DEEPSPEED) not in ("standard", "nossh")
+    return not by_deepspeed and not call.flag("--cpu", "--tpu")
+
+
+def _own_rank(resource: Resource, template: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:
+    """accelerate takes no rank for one that is missing, DeepSpeed an invalid one; neither has another way to learn it."""
+    option, place = "--machine-rank" if call.launcher in command.ACCELERATE else "--node-rank", command.place(container)
+    missing = [name for name in (option, *_address_option(call)) if not call.flag(name) and not _may_have(call, container, name)]
+    rank, pods = call.option(option), gang.copies(resource, template)
+    if missing:
+        found = f"{call.launcher} for several nodes without {' and '.join(missing)}"
+        told = {option: "each pod's own rank"}
+        allowed = " and ".join(f"{name} with {told.get(name, _RANK_0)}" for name in missing)
+        report.refuse(resource, place, allowed=allowed, found=found)
+    elif not rank or not rank.isdigit() or pods < 2 or not gang.spreads(call, container) or gang.is_dynamic(call, container):
+        return
+    elif all(gang.rank(each, container) == rank for each in gang.calls(container) if gang.spreads(each, container)):
+        allowed = f"{option} of each pod's own, such as $JOB_COMPLETION_INDEX"
+        report.refuse(resource, place, allowed=allowed, found=f"{option} {rank} in {pods} pods")
+
+
+def _address_option(call: command.Invocation) -> tuple[str, ...]:
+    """accelerate's option for the address of rank 0; DeepSpeed has that from its list of hosts."""
+    return ("--main-process-ip",) if call.launcher in command.ACCELERATE and call.option(_BY_DEEPSPEED) != "nossh" else ()
+
+
+def _may_have(call: command.Invocation, container: Node, name: str) -> bool:
+    """Whether an option may come from accelerate's file or a variable. Raises `Undecided` where nobody can tell."""
+    if call.launcher in command.ACCELERATE:
+        mounts = (mount.at("mountPath").text() for mount in container.at("volumeMounts").elements())
+        if call.flag("--config-file") or any("accelerate" in mount for mount in mounts):
+            return True
+    more = call.expand(call.program)
+    if more.startswith("$"):
+        raise Undecided(command.place(container).place)
+    return name in more.replace("_", "-")
 
 
 def _alone(resource: Resource, template: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:

@@ -67,7 +67,7 @@ def commands(container: Node) -> list[list[str]]:
 def programs(container: Node, expand: Callable[[str], str] = _as_it_is) -> list["Invocation"]:
     """The commands that start ranks, with those of the scripts that they run; every command where none does. Each has all of its words."""
     every = commands(container)
-    started = [each for line in every if any(invocations([line], RANKS | MPIRUN)) for each in _with_scripts(line)]
+    started = [each for line in every for each in _starting(line)]
     texts = set(_texts(container))
     found: list[Invocation] = []
     for line in started or every:
@@ -75,6 +75,14 @@ def programs(container: Node, expand: Callable[[str], str] = _as_it_is) -> list[
         if call not in found:
             found.append(call)
     return found
+
+
+def _starting(command: Sequence[str]) -> list[list[str]]:
+    """A command that starts ranks, with its scripts; one that hands a script on which does so, for it may hand on arguments as well."""
+    whole = list(_with_scripts(command))
+    if any(invocations(whole[:1], RANKS | MPIRUN)):
+        return whole
+    return whole[:1] if any(invocations(whole, RANKS | MPIRUN)) else []
 
 
 def likely(calls: Sequence["Invocation"]) -> list["Invocation"]:

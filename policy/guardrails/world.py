@@ -120,11 +120,11 @@ def _shape(job: Resource, container: Node, line: command.Invocation | None) -> t
     own = command.invocations([line.arguments], command.RANKS, line.expand) if line is not None else ()
     calls = list(own) or gang.calls(container)
     call = next((each for each in calls if gang.spreads(each, container)), next(iter(calls), None))
-    told = _told_nodes(call, container) if call is not None else None
+    told = told_nodes(call, container) if call is not None else None
     nodes = _pods(job, templates) if told is None else told
     if nodes is None:
         return None
-    each = _told_ranks(call, container, nodes) if call is not None else None
+    each = told_ranks(call, container, nodes) if call is not None else None
     counts = {template.requested(GPU) for template in templates}
     if each is None and len(counts) == 1:
         each = counts.pop()
@@ -149,7 +149,7 @@ def _is_one_job(jobs: Resource) -> bool:
     return spec.at("completions").integer() in (None, spec.at("parallelism").integer())
 
 
-def _told_nodes(call: command.Invocation, container: Node) -> int | None:
+def told_nodes(call: command.Invocation, container: Node) -> int | None:
     """The number of nodes that the launcher waits for; None where it is not told one, or a range."""
     if call.flag("--standalone"):
         return 1
@@ -161,7 +161,7 @@ def _told_nodes(call: command.Invocation, container: Node) -> int | None:
     return 1 if alone and call.number("--num-processes") else None
 
 
-def _told_ranks(call: command.Invocation, container: Node, nodes: int) -> int | None:
+def told_ranks(call: command.Invocation, container: Node, nodes: int | None) -> int | None:
     """The ranks that the launcher is told to start on each node."""
     if call.launcher in command.ACCELERATE:
         everyone = call.number("--num-processes")

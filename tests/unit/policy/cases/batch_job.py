@@ -339,7 +339,7 @@ QUEUES = (
 )
 
 POD_0 = "--master-addr=pretrain-0.ranks"
-NO_SUBDOMAIN = {f"{POD}/subdomain": b.DELETE}
+NO_SUBDOMAIN: dict[str, Any] = {f"{POD}/subdomain": b.DELETE}
 VOLCANO_COMMAND = f"{b.TASK_CONTAINER}/command"
 
 
@@ -473,6 +473,9 @@ RANK_0 = (
 )
 
 
+NO_LIMITS: dict[str, Any] = {LIMITS: {}}
+
+
 def group(*words: str, replicas: int = 1, pods: int = 4, **changes: Any) -> dict[str, Any]:
     """A group of a JobSet."""
     spec = job({COMMAND: list(words), "spec/parallelism": pods, "spec/completions": pods, **changes}).properties["spec"]
@@ -501,7 +504,7 @@ NODES = (
             [group(*waiting_for(4), replicas=4, pods=1)],
             [group(*waiting_for(5), pods=1), group(*waiting_for(5))],
             [group(*waiting_for(3), pods=1, replicas=4), group(*waiting_for(3), pods=2, replicas=4)],
-            [group("python3", "prepare.py", pods=2, **{LIMITS: {}}), group(*waiting_for(4))],
+            [group("python3", "prepare.py", pods=2, **NO_LIMITS), group(*waiting_for(4))],
             [group("torchrun", "--nnodes=4:8", *C10D, "x")],
             [group(*waiting_for(2), pods=1)],
             [group("deepspeed", "--num_nodes=4", "x")],
@@ -514,7 +517,7 @@ NODES = (
             ([group(*waiting_for(2))], "is --nnodes 2; allowed: --nnodes 4, the pods"),
             ([group(*waiting_for(6), replicas=2)], "allowed: --nnodes 4 or 8, the pods"),
             ([group(*waiting_for(6), pods=1), group(*waiting_for(6))], "allowed: --nnodes 4 or 5, the pods"),
-            ([group("python3", "prepare.py", pods=2, **{LIMITS: {}}), group(*waiting_for(6))], "allowed: --nnodes 4, the pods"),
+            ([group("python3", "prepare.py", pods=2, **NO_LIMITS), group(*waiting_for(6))], "allowed: --nnodes 4, the pods"),
             ([group("torchrun", "--nnodes=5:8", *C10D, "x")], "is --nnodes 5:8; allowed: at most 4"),
             ([group("deepspeed", "--num_nodes=8", "x")], "at most --num-nodes 4"),
         )
@@ -652,4 +655,60 @@ HOSTS = (
     valid("JOB02", torch_job("align-worker-7", **{"spec/elasticPolicy": {"minReplicas": 2, "maxReplicas": 8}}), edge=True),
 )
 
-CASES += GROUPS + RANK_0 + NODES + HOSTS + MEETING + COUNTS + QUEUES + ALONE + NAMES
+
+def accelerated(options: str, **changes: Any) -> Thing:
+    return job({COMMAND: ["accelerate", "launch", *options.split(), "train.py"], **changes})
+
+
+def deepspeed(options: str, **changes: Any) -> Thing:
+    return job({COMMAND: ["deepspeed", *options.split(), "train.py"], **changes})
+
+
+FOUR = "--num_machines 4 --num_processes 32"
+IP = "--main_process_ip pretrain-0.ranks"
+SETTINGS = {f"{POD}/containers/0/volumeMounts": [{"name": "settings", "mountPath": "/root/.cache/huggingface/accelerate"}]}
+TOLD = (
+    # accelerate and DeepSpeed without ssh have no rank but the one that they are told.
+    valid("JOB03", accelerated(f"{FOUR} {IP} --machine_rank $(JOB_COMPLETION_INDEX)"), edge=True),
+    invalid("JOB03", accelerated(f"{FOUR} {IP}"), says="without --machine-rank; allowed: --machine-rank with each pod's own", edge=True),
+    invalid("JOB03", accelerated(f"{FOUR} {IP} --rdzv_backend c10d"), says="without --machine-rank"),
+    invalid("JOB03", accelerated(f"{FOUR} {IP} --machine_rank 0"), says="--machine-rank 0 in 4 pods; allowed: --machine-rank of each"),
+    invalid("JOB03", accelerated(f"{FOUR} {IP} --machine_rank 0", **TWO_PODS), says="--machine-rank 0 in 2 pods", edge=True),
+    invalid("JOB03", accelerated(f"{FOUR} {IP} --machine_rank $(R)", **{ENV: variables(R="1")}), says="--machine-rank 1 in 4 pods"),
+    invalid("JOB03", accelerated(f"{FOUR} --machine_rank $(R)"), says="--main-process-ip; allowed: --main-process-ip with the name"),
+    invalid("JOB03", accelerated(FOUR), says="without --machine-rank and --main-process-ip"),
+    invalid("JOB03", cron({COMMAND: ["accelerate", "launch", *FOUR.split(), "x"]}), says="without --machine-rank and --main-process-ip"),
+    invalid("JOB03", owned(tokens.STATEFUL_SET, "accelerate", "launch", *FOUR.split(), "x"), says="without --machine-rank and"),
+    valid("JOB03", accelerated(f"{FOUR} {IP} --machine_rank 0 --rdzv_backend c10d"), edge=True),
+    valid("JOB03", accelerated(f"{FOUR} {IP} --machine_rank 3", **ONE_POD)),
+    valid("JOB03", accelerated(f"{FOUR} --config_file settings.yaml")),
+    valid("JOB03", accelerated(FOUR, **SETTINGS)),
+    valid("JOB03", accelerated(f"{FOUR} --use_deepspeed")),
+    valid("JOB03", accelerated(f"--use_deepspeed --deepspeed_multinode_launcher nossh --machine_rank $(R) {FOUR}"), edge=True),
+    invalid("JOB03", accelerated(f"--use_deepspeed --deepspeed_multinode_launcher nossh {FOUR}"), says="nodes without --machine-rank;"),
+    invalid("JOB03", accelerated(f"--use_deepspeed --deepspeed_multinode_launcher standard {FOUR} {IP}"), says="without --machine-rank"),
+    valid("JOB03", accelerated("--num_machines 1 --num_processes 8")),
+    valid("JOB03", shell('A="--machine_rank $R --main_process_ip a"', f"accelerate launch {FOUR} $A train.py")),
+    valid(
+        "JOB03",
+        shell(
+            f'if [ "$I" = 0 ]; then accelerate launch {FOUR} {IP} --machine_rank 0 x',
+            f"else accelerate launch {FOUR} {IP} --machine_rank $I x; fi",
+        ),
+    ),
+    valid("JOB03", deepspeed("--no_ssh --num_nodes 4 --node_rank $(JOB_COMPLETION_INDEX)"), edge=True),
+    invalid("JOB03", deepspeed("--no_ssh --num_nodes 4"), says="deepspeed for several nodes without --node-rank", edge=True),
+    invalid("JOB03", deepspeed("--no_ssh --hostfile /etc/hosts.txt"), says="deepspeed for several nodes without --node-rank"),
+    invalid("JOB03", deepspeed("--no_ssh --num_nodes 4 --node_rank 0"), says="--node-rank 0 in 4 pods"),
+    valid("JOB03", deepspeed("--no_ssh --num_nodes 4 --node_rank 2", **ONE_POD)),
+    valid("JOB03", deepspeed("--num_nodes 4")),
+    # accelerate's processes are those of all nodes.
+    invalid("JOB03", accelerated("--num_machines 4 --num_processes 64 --config_file a"), says="16 processes per node; allowed: at most 8"),
+    invalid("JOB03", accelerated("--num_processes 16", **ONE_POD), says="16 processes per node; allowed: at most 8"),
+    invalid("JOB03", accelerated("--num_processes 9", **ONE_POD), says="9 processes per node; allowed: at most 8", edge=True),
+    valid("JOB03", accelerated("--num_processes 8", **ONE_POD), edge=True),
+    valid("JOB03", accelerated("--num_processes 32 --config_file a.yaml")),
+    valid("JOB03", accelerated("--num_machines $(N) --num_processes 32 --config_file a.yaml")),
+)
+
+CASES += GROUPS + RANK_0 + NODES + HOSTS + TOLD + MEETING + COUNTS + QUEUES + ALONE + NAMES

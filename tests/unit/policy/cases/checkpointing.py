@@ -180,6 +180,7 @@ FROM_MAP = {"name": "x", "envFrom": [{"configMapRef": {"name": "settings"}}]}
 KEY_OF_MAP = {"name": "x", "env": [{"name": "RESUME", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "auto_resume"}}}]}
 OF_MAP = {"name": "v", "configMap": {"name": "settings"}}
 PLAIN = {"name": "x"}
+HANDS_ON = ("bash", "-c", 'python3 fetch.py --save /tmp/data; torchrun --nnodes=4 train.py "$@"', "--")
 SPREAD = "torchrun --nnodes=4 train.py"
 SETS = (tokens.STATEFUL_SET, tokens.LEADER_WORKER_SET)
 KINDS = (tokens.JOB_SET, tokens.CRON_JOB, *SETS)
@@ -429,6 +430,8 @@ CASES = (
     invalid(
         "CKP01", gang("", None, **{f"{b.TASK_CONTAINER}/command": ["/run.sh", "python3 train.py --save /tmp/run"]}), says="is /tmp/run (in"
     ),
+    invalid("CKP01", gang("", None, **{f"{b.TASK_CONTAINER}/command": [*HANDS_ON, "--save", "/tmp/run"]}), says="is /tmp/run (in"),
+    valid("CKP01", gang("", None, **{f"{b.TASK_CONTAINER}/command": [*HANDS_ON, "--save", "/state/run"]})),
     # By a variable of the container.
     valid("CKP01", gang("--save $(CKPT)", **variable("CKPT", "/state/run")), edge=True),
     valid(
