@@ -158,9 +158,14 @@ def _directories(container: Node, writers: Sequence[_Writer]) -> Iterator[tuple[
     place, calls = command.place(container), programs(container)
     sure = {call: folders for call in calls if (folders := _told(call, _DIRECTORY, writers) + _overridden(call))}
     perhaps = {} if sure else {call: folders for call in calls if (folders := _told(call, _PERHAPS, writers))}
-    said = [[each] for call in command.likely([*sure]) for each in sure[call]] + [perhaps[call] for call in command.likely([*perhaps])]
+    said = [[each] for call in command.likely([*sure]) for each in sure[call]]
+    trainers = command.likely([*perhaps])
+    # Where no program says that it trains, what another one of them writes may be no checkpoint.
+    said += (
+        [perhaps[call] for call in trainers] if len(trainers) < len(perhaps) else [[each for call in trainers for each in perhaps[call]]]
+    )
     for index, folders in enumerate(said):
-        if folders not in said[:index]:
+        if folders and folders not in said[:index]:
             yield place, folders
     for variable in container.at("env").elements():
         name, value = variable.at("name").text(), variable.at("value")
@@ -294,13 +299,14 @@ def _kept(program: Program, report: Report) -> None:
 
 def _retention(job: Resource, container: Node, report: Report) -> None:
     place, calls = command.place(container), programs(container)
-    kept = [number for call in calls for number in _numbers_kept(call)]
-    if kept and min(kept) < _LEAST_KEPT:
+    # One call of several may be a trial.
+    kept = [min(numbers) for call in calls if (numbers := _numbers_kept(call))]
+    if kept and max(kept) < _LEAST_KEPT:
         allowed = f"at least {_LEAST_KEPT}: the older one goes only when the newer one was read back"
-        report.refuse(job, place, allowed=allowed, found=f"{min(kept)} checkpoint kept")
+        report.refuse(job, place, allowed=allowed, found=f"{max(kept)} checkpoint kept")
     for option, missing in _WITHOUT_STATE.items():
         values = [value for call in calls if (value := call.option(option)) is not None]
-        if any(value.lower() not in ("false", "0", "no") for value in values):
+        if values and all(value.lower() not in ("false", "0", "no") for value in values):
             report.refuse(job, place, allowed=f"the whole state: a resume needs {missing}", found=option)
 
 

@@ -34,7 +34,8 @@ _SCRIPT = re.compile(r".*\.sh|.*entrypoint.*")
 _WORDS_BEFORE = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{", "time", "exec", "coproc"})
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _PYTHON_VALUES = frozenset({"-X", "-W", "--check-hash-based-pycs"})
-_TRAINS = re.compile(r"train|tune|tuning|sft|dpo|grpo", re.IGNORECASE)
+_TRAINS = re.compile(r"train|tune|tuning|sft|dpo|grpo|run_[a-z]*lm", re.IGNORECASE)
+_PREPARES = re.compile(r"prepare|preproc|data|tokeni|download|eval|export|convert|generat|merge", re.IGNORECASE)
 # A shell in a shell in a shell is as deep as anybody writes.
 _DEEPEST = 4
 
@@ -87,7 +88,8 @@ def _starting(command: Sequence[str]) -> list[list[str]]:
 
 def likely(calls: Sequence["Invocation"]) -> list["Invocation"]:
     """Those whose program says by its name that it trains; all where none does."""
-    return [call for call in calls if _TRAINS.search(base(call.program))] or list(calls)
+    names = ((call, base(call.program)) for call in calls)
+    return [call for call, name in names if _TRAINS.search(name) and not _PREPARES.search(name)] or list(calls)
 
 
 def _own_words(command: Sequence[str], texts: Set[str]) -> list[str]:

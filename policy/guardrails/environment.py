@@ -1,8 +1,9 @@
 """Environment variables of pods: what overrides the tuning of the EFA plug-in, and interfaces that are not there."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from guardrails import command, shell
 from guardrails.node import Node
@@ -24,6 +25,8 @@ _REFERENCE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)|\$\{([A-Za-z_][A-Za-z0-
 _PAIRS, _LISTS = frozenset({"genv", "env"}), frozenset({"genvlist", "envlist"})
 # A variable that stands for one that stands for one, and so on.
 _DEEPEST = 5
+_LONGEST = 64 * 1024
+"""Characters; what is longer is not put together any further."""
 _SOCKETS = "NCCL_SOCKET_IFNAME"
 _IDENTITY_LINK = "pod-id-link0"
 # The VPC CNI names a pod's interfaces so; a node's own are ens5, enp39s0 and the like.
@@ -108,16 +111,37 @@ def expanded(container: Node, text: str) -> str:
     Raises:
         Undecided: the value of one of them is unknown.
     """
-    for _ in range(_DEEPEST):
-        if "$" not in text:
-            break
-        text = _REFERENCE.sub(lambda found: _value(container, found), text)
-    return text
+    return expander(container)(text)
 
 
-def _value(container: Node, reference: re.Match[str]) -> str:
-    values = {variable.text for variable in settings(container, reference[1] or reference[2] or reference[3])}
-    return (values.pop() if len(values) == 1 else "") or reference[0]
+def expander(container: Node) -> Callable[[str], str]:
+    """`expanded` for many texts of a container, whose variables are read once, when the first is asked for."""
+
+    @cache
+    def named() -> Mapping[str, list[Variable]]:
+        found: dict[str, list[Variable]] = {}
+        for variable in variables(container):
+            found.setdefault(variable.name, []).append(variable)
+        return found
+
+    def value(reference: re.Match[str]) -> str:
+        name = reference[1] or reference[2] or reference[3]
+        given = named().get(name, [])
+        values = {variable.text for variable in [each for each in given if each.literal is not None] or given[-1:]}
+        own = values.pop() if len(values) == 1 else ""
+        into_itself = any(name in found.groups() for found in _REFERENCE.finditer(own))
+        return reference[0] if not own or into_itself else own
+
+    def expand(text: str) -> str:
+        for _ in range(_DEEPEST):
+            before = text
+            if "$" in text and len(text) < _LONGEST:
+                text = _REFERENCE.sub(value, text)
+            if text == before:
+                break
+        return text
+
+    return expand
 
 
 def _forced(resource: Resource, report: Report) -> None:

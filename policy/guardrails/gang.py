@@ -26,7 +26,7 @@ _RANGE = re.compile(r"([0-9]{1,9})(?::([0-9]{1,9}))?")
 
 def calls(container: Node) -> list[command.Invocation]:
     """The calls of launchers in a container, with the values of the variables that it sets."""
-    found = command.invocations(command.commands(container), command.RANKS, lambda text: environment.expanded(container, text))
+    found = command.invocations(command.commands(container), command.RANKS, environment.expander(container))
     return list(found)
 
 

@@ -1,6 +1,7 @@
 """Processes against devices and nodes against pods, and how the nodes find each other."""
 
 import re
+from collections.abc import Sequence
 
 from guardrails import command, gang
 from guardrails.indexed_job import at_once, jobs_of_set
@@ -22,6 +23,8 @@ from guardrails.tokens import (
 from guardrails.training_operator import has_master, is_elastic
 from guardrails.world import told_nodes, told_ranks
 
+_NUMBERED = re.compile(r"[a-z][a-z0-9-]*-[0-9]+(?=[.:]|$)")
+"""How the address of a pod of a StatefulSet begins."""
 _BY_DEEPSPEED = "--deepspeed-multinode-launcher"
 _SBATCH = re.compile(r"^#SBATCH\s+--?([a-z-]+)(?:[= ]([^\s#]+))?", re.M)
 
@@ -68,8 +71,9 @@ def _node_count(resource: Resource, template: PodTemplate, container: Node, call
             resource, place, allowed=f"{name} 1, the pods of the job, unless there is a job for each node", found=f"{name} {most}"
         )
     elif counts and least == most not in counts:
+        tell = report.advise if most > counts[-1] and _is_of_another_set(resource, gang.addresses(container, call)) else report.refuse
         allowed = f"{name} {' or '.join(map(str, counts))}, the pods of the job"
-        report.refuse(resource, place, allowed=allowed, found=f"{name} {most}")
+        tell(resource, place, allowed=allowed, found=f"{name} {most}")
     elif counts and least > counts[-1]:
         report.refuse(resource, place, allowed=f"at most {counts[-1]}, the pods of the job", found=f"{name} {least}:{most}")
 
@@ -81,7 +85,10 @@ def _node_counts(resource: Resource, template: PodTemplate, told: list[str]) -> 
         groups = [(at_once(spec), each) for spec, each in jobs_of_set(resource) if gang.computes(each)]
         own = [number for number, each in groups if each.spec.path == template.spec.path]
         everyone = sum(each.replicas for _, each in groups)
-        return _positive(*own, template.replicas, sum(number for number, _ in groups), everyone), everyone
+        # A group beside them may serve or evaluate.
+        spread = [(number, each) for number, each in groups if any(map(_spreads, each.containers()))]
+        sums = [total for some in (groups, spread) for total in (sum(number for number, _ in some), sum(each.replicas for _, each in some))]
+        return _positive(*own, template.replicas, *sums), everyone
     if resource.type == LEADER_WORKER_SET:
         groups = resource.at("spec", "replicas").integer() or 1
         group = resource.at("spec", "leaderWorkerTemplate", "size").integer() or 1
@@ -91,6 +98,17 @@ def _node_counts(resource: Resource, template: PodTemplate, told: list[str]) -> 
         return _positive(calling, group, beyond), group
     pods, everyone = (template.replicas, template.replicas) if resource.type == STATEFUL_SET else _pods(resource)
     return _positive(pods), everyone
+
+
+def _spreads(container: Node) -> bool:
+    return any(gang.spreads(call, container) for call in gang.calls(container))
+
+
+def _is_of_another_set(resource: Resource, told: Sequence[str]) -> bool:
+    """Whether ranks of a StatefulSet meet at a pod that is none of its own: the set alone is not the run."""
+    name = resource.at("metadata", "name").text()
+    others = [_NUMBERED.match(each) is not None and not each.startswith(f"{name}-") for each in told]
+    return resource.type == STATEFUL_SET and bool(name and others) and all(others)
 
 
 def _positive(*counts: int) -> list[int]:

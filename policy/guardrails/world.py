@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from guardrails import command, environment, gang
 from guardrails.mpi import slots, workers
@@ -157,8 +156,20 @@ def told_nodes(call: command.Invocation, container: Node) -> int | None:
     if most:
         return most if least == most else None
     # Without a file of its settings accelerate takes itself for the only node.
-    alone = call.launcher in command.ACCELERATE and not call.flag(gang.nodes_option(call), "--config-file")
+    alone = call.launcher in command.ACCELERATE and not call.flag(gang.nodes_option(call)) and not has_more_settings(call, container)
     return 1 if alone and call.number("--num-processes") else None
+
+
+def has_more_settings(call: command.Invocation, container: Node) -> bool:
+    """Whether accelerate may be told more than its options say: by a file of its own, or by a variable behind them."""
+    mounts = (mount.at("mountPath").text() for mount in container.at("volumeMounts").elements())
+    more = call.expand(call.program).replace("_", "-")
+    return (
+        call.flag("--config-file")
+        or any("accelerate" in mount for mount in mounts)
+        or more.startswith("$")
+        or gang.nodes_option(call) in more
+    )
 
 
 def told_ranks(call: command.Invocation, container: Node, nodes: int | None) -> int | None:
@@ -183,7 +194,7 @@ def _command_line(job: Resource) -> tuple[Node, command.Invocation | None] | Non
 
 def programs(container: Node) -> list[command.Invocation]:
     """The commands that may train, with the values of the variables that the container sets."""
-    return command.programs(container, partial(environment.expanded, container))
+    return command.programs(container, environment.expander(container))
 
 
 def _sizes(call: command.Invocation) -> dict[str, int]:

@@ -678,6 +678,20 @@ TOLD = (
     invalid("JOB03", accelerated(f"{FOUR} --machine_rank $(R)"), says="--main-process-ip; allowed: --main-process-ip with the name"),
     invalid("JOB03", accelerated(FOUR), says="without --machine-rank and --main-process-ip"),
     invalid("JOB03", cron({COMMAND: ["accelerate", "launch", *FOUR.split(), "x"]}), says="without --machine-rank and --main-process-ip"),
+    # Settings that come by a variable behind the options, or from a file.
+    *(
+        valid("JOB03", job({COMMAND: ["bash", "-c", f"{given}accelerate launch --num_processes 64 $ARGS train.py"]}))
+        for given in ("", 'ARGS="--num_machines 4 --machine_rank $JOB_COMPLETION_INDEX --main_process_ip a-0.b"; ')
+    ),
+    # A group that serves beside those that train, and a set whose ranks meet at another's.
+    valid("JOB03", job_set_with(group(*waiting_for(4), pods=1), group(*waiting_for(4), pods=3), group("vllm", "serve", pods=1)), edge=True),
+    invalid(
+        "JOB03",
+        job_set_with(group(*waiting_for(6), pods=1), group(*waiting_for(6), pods=3), group("vllm", "serve", pods=1)),
+        says="is --nnodes 6; allowed: --nnodes 1 or 4 or 5",
+        edge=True,
+    ),
+    invalid("JOB03", stateful_set("other-0.t:29500", replicas=3), says="is --nnodes 4; allowed: --nnodes 3"),
     invalid("JOB03", owned(tokens.STATEFUL_SET, "accelerate", "launch", *FOUR.split(), "x"), says="without --machine-rank and"),
     valid("JOB03", accelerated(f"{FOUR} {IP} --machine_rank 0 --rdzv_backend c10d"), edge=True),
     valid("JOB03", accelerated(f"{FOUR} {IP} --machine_rank 3", **ONE_POD)),

@@ -426,7 +426,28 @@ CASES = (
         edge=True,
     ),
     invalid("CKP01", script("python3 train.py --output_dir /tmp/ckpt", "python3 export.py --output_dir /state/x"), says="is /tmp/ckpt (in"),
-    invalid("CKP01", script("python3 a.py --output_dir /tmp/ckpt", "python3 b.py --output_dir /state/x"), says="is /tmp/ckpt (in"),
+    # Which of several programs trains nobody can tell, unless its name says so.
+    valid("CKP01", script("python3 a.py --output_dir /tmp/ckpt", "python3 b.py --output_dir /state/x")),
+    invalid("CKP01", script("python3 a.py --output_dir /tmp/ckpt", "python3 b.py --output_dir /tmp/x"), says="is /tmp/x (in"),
+    valid("CKP01", script("python3 make_dataset.py --output_dir /tmp/data", "python3 run_glue.py --output_dir /state/x")),
+    valid("CKP01", script("python3 prepare_train_data.py --output_dir /tmp/data", "python3 run_glue.py --output_dir /state/x")),
+    valid("CKP01", script("python3 prepare_train_data.py --output_dir /tmp/data", "python3 run_clm.py --output_dir /state/x"), edge=True),
+    invalid(
+        "CKP01",
+        script("python3 export.py --output_dir /state/x", "python3 run_clm.py --output_dir /tmp/x"),
+        says="is /tmp/x (in",
+        edge=True,
+    ),
+    valid(
+        "CKP02", script("if [ $SMOKE = 1 ]; then torchrun train.py --save_total_limit 1", "else torchrun train.py --save_total_limit 3; fi")
+    ),
+    invalid(
+        "CKP02",
+        script("if [ $SMOKE = 1 ]; then torchrun train.py --keep 1", "else torchrun train.py --keep 1; fi"),
+        says="1 checkpoint kept",
+    ),
+    valid("CKP02", script("torchrun train.py --save_only_model false", "torchrun train.py --save_only_model true"), edge=True),
+    invalid("CKP02", script("torchrun train.py --save_only_model", "torchrun eval.py"), says="is --save-only-model"),
     invalid(
         "CKP01", gang("", None, **{f"{b.TASK_CONTAINER}/command": ["/run.sh", "python3 train.py --save /tmp/run"]}), says="is /tmp/run (in"
     ),
