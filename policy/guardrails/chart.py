@@ -17,8 +17,6 @@ CHART_TYPES = HELM_TYPES | {APPLICATION}
 ARCHIVE = re.compile(r"-v?[0-9][^/]*\.tgz$")
 """How the address of an archive ends that has its version in its name."""
 _RELEASE = re.compile(r"v?(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?(?:[-+].*)?")
-
-
 _SET = {"true": True, "false": False, "null": None}
 
 

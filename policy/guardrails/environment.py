@@ -96,8 +96,12 @@ def _options_of_mpirun(commands: Sequence[Sequence[str]]) -> Iterator[tuple[str,
 
 def settings(container: Node, name: str) -> list[Variable]:
     """What a variable may be: what the command line sets it to, maybe under conditions, or else the last entry of `env`."""
-    found = [variable for variable in variables(container) if variable.name == name]
-    return [variable for variable in found if variable.literal is not None] or found[-1:]
+    return _counting([variable for variable in variables(container) if variable.name == name])
+
+
+def _counting(found: Sequence[Variable]) -> list[Variable]:
+    """Those of the settings of one variable that count."""
+    return [variable for variable in found if variable.literal is not None] or list(found[-1:])
 
 
 def last(container: Node, name: str) -> Variable | None:
@@ -126,8 +130,7 @@ def expander(container: Node) -> Callable[[str], str]:
 
     def value(reference: re.Match[str]) -> str:
         name = reference[1] or reference[2] or reference[3]
-        given = named().get(name, [])
-        values = {variable.text for variable in [each for each in given if each.literal is not None] or given[-1:]}
+        values = {variable.text for variable in _counting(named().get(name, []))}
         own = values.pop() if len(values) == 1 else ""
         into_itself = any(name in found.groups() for found in _REFERENCE.finditer(own))
         return reference[0] if not own or into_itself else own

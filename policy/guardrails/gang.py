@@ -92,7 +92,7 @@ def copies(resource: Resource, template: PodTemplate) -> int:
         # Of the pods of a template each group has as many, and the groups are copies that know nothing of each other.
         groups = resource.at("spec", "replicas").integer()
         return template.replicas // (groups or 1)
-    together = not _shares_work(resource, template) if resource.type in _TOGETHER else _spreads(template)
+    together = not _shares_work(resource, template) if resource.type in _TOGETHER else is_spread(template)
     return template.replicas if together else min(template.replicas, 1)
 
 
@@ -106,7 +106,7 @@ def _trains_with(resource: Resource, template: PodTemplate, other: PodTemplate) 
     if resource.type == LEADER_WORKER_SET:
         return computes(template) and computes(other)
     if resource.type in _OF_PARTS:
-        return _spreads(template) and _spreads(other)
+        return is_spread(template) and is_spread(other)
     if resource.type in _RAY:
         types = wanted_labels(template).get(INSTANCE_TYPE)
         both = template.requested(GPU) > 0 and other.requested(GPU) > 0
@@ -119,7 +119,8 @@ def computes(template: PodTemplate) -> bool:
     return template.devices() > 0 or any(calls(container) for container in template.containers())
 
 
-def _spreads(template: PodTemplate) -> bool:
+def is_spread(template: PodTemplate) -> bool:
+    """Whether a launcher in the pods is told to start ranks on several nodes."""
     return any(spreads(call, container) for container in template.containers() for call in calls(container))
 
 

@@ -21,7 +21,7 @@ from guardrails.tokens import (
     VOLCANO_JOB,
 )
 from guardrails.training_operator import has_master, is_elastic
-from guardrails.world import told_nodes, told_ranks
+from guardrails.world import has_settings_file, told_nodes, told_ranks
 
 _NUMBERED = re.compile(r"[a-z][a-z0-9-]*-[0-9]+(?=[.:]|$)")
 """How the address of a pod of a StatefulSet begins."""
@@ -57,7 +57,8 @@ def _node_count(resource: Resource, template: PodTemplate, container: Node, call
     if not gang.spreads(call, container) or (resource.type == PYTORCH_JOB and _scales(resource, call)):
         return
     least, most = gang.nodes(call, container) or (0, 0)
-    counts, everyone = _node_counts(resource, template, gang.addresses(container, call))
+    told = gang.addresses(container, call)
+    counts, everyone = _node_counts(resource, template, told)
     several = resource.type == PYTORCH_JOB or counts != [1]
     name, place = gang.nodes_option(call), command.place(container)
     if call.launcher in command.DEEPSPEED and not call.flag("--no-ssh"):
@@ -71,7 +72,7 @@ def _node_count(resource: Resource, template: PodTemplate, container: Node, call
             resource, place, allowed=f"{name} 1, the pods of the job, unless there is a job for each node", found=f"{name} {most}"
         )
     elif counts and least == most not in counts:
-        tell = report.advise if most > counts[-1] and _is_of_another_set(resource, gang.addresses(container, call)) else report.refuse
+        tell = report.advise if most > counts[-1] and _is_of_another_set(resource, told) else report.refuse
         allowed = f"{name} {' or '.join(map(str, counts))}, the pods of the job"
         tell(resource, place, allowed=allowed, found=f"{name} {most}")
     elif counts and least > counts[-1]:
@@ -86,7 +87,7 @@ def _node_counts(resource: Resource, template: PodTemplate, told: list[str]) -> 
         own = [number for number, each in groups if each.spec.path == template.spec.path]
         everyone = sum(each.replicas for _, each in groups)
         # A group beside them may serve or evaluate.
-        spread = [(number, each) for number, each in groups if any(map(_spreads, each.containers()))]
+        spread = [(number, each) for number, each in groups if gang.is_spread(each)]
         sums = [total for some in (groups, spread) for total in (sum(number for number, _ in some), sum(each.replicas for _, each in some))]
         return _positive(*own, template.replicas, *sums), everyone
     if resource.type == LEADER_WORKER_SET:
@@ -98,10 +99,6 @@ def _node_counts(resource: Resource, template: PodTemplate, told: list[str]) -> 
         return _positive(calling, group, beyond), group
     pods, everyone = (template.replicas, template.replicas) if resource.type == STATEFUL_SET else _pods(resource)
     return _positive(pods), everyone
-
-
-def _spreads(container: Node) -> bool:
-    return any(gang.spreads(call, container) for call in gang.calls(container))
 
 
 def _is_of_another_set(resource: Resource, told: Sequence[str]) -> bool:
@@ -199,10 +196,8 @@ def _address_option(call: command.Invocation) -> tuple[str, ...]:
 
 def _may_have(call: command.Invocation, container: Node, name: str) -> bool:
     """Whether an option may come from accelerate's file or a variable. Raises `Undecided` where nobody can tell."""
-    if call.launcher in command.ACCELERATE:
-        mounts = (mount.at("mountPath").text() for mount in container.at("volumeMounts").elements())
-        if call.flag("--config-file") or any("accelerate" in mount for mount in mounts):
-            return True
+    if call.launcher in command.ACCELERATE and has_settings_file(call, container):
+        return True
     more = call.expand(call.program)
     if more.startswith("$"):
         raise Undecided(command.place(container).place)

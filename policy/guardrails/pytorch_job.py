@@ -212,7 +212,7 @@ def _gang(job: Resource, report: Report) -> None:
     if number is None:
         return
     needed = pods_to_train(job, _workers(job))[0] if is_elastic(job) else pods
-    scales = job.at("spec", "elasticPolicy").present and job.at("spec", "elasticPolicy", "metrics").present
+    scales = is_elastic(job) and job.at("spec", "elasticPolicy", "metrics").present
     if number < needed:
         report.refuse(job, least, allowed=f"at least {needed}, the pods that have to be there to train")
     elif number > pods and not scales:

@@ -89,8 +89,7 @@ def trains(job: Resource) -> bool:
     """
     if job.type in _JOBS:
         return True
-    containers = [container for template in pod_templates(job) for container in template.containers()]
-    return any(gang.spreads(call, container) for container in containers for call in gang.calls(container))
+    return any(map(gang.is_spread, pod_templates(job)))
 
 
 def world(job: Resource, config: Resource | None = None) -> World | None:
@@ -162,14 +161,14 @@ def told_nodes(call: command.Invocation, container: Node) -> int | None:
 
 def has_more_settings(call: command.Invocation, container: Node) -> bool:
     """Whether accelerate may be told more than its options say: by a file of its own, or by a variable behind them."""
-    mounts = (mount.at("mountPath").text() for mount in container.at("volumeMounts").elements())
     more = call.expand(call.program).replace("_", "-")
-    return (
-        call.flag("--config-file")
-        or any("accelerate" in mount for mount in mounts)
-        or more.startswith("$")
-        or gang.nodes_option(call) in more
-    )
+    return has_settings_file(call, container) or more.startswith("$") or gang.nodes_option(call) in more
+
+
+def has_settings_file(call: command.Invocation, container: Node) -> bool:
+    """Whether accelerate reads settings from a file: one that is named, or that may be where it looks by itself."""
+    mounts = (mount.at("mountPath").text() for mount in container.at("volumeMounts").elements())
+    return call.flag("--config-file") or any("accelerate" in mount for mount in mounts)
 
 
 def told_ranks(call: command.Invocation, container: Node, nodes: int | None) -> int | None:
