@@ -48,7 +48,8 @@ def _device(resource: Resource, container: Node, name: str, report: Report) -> N
             report.refuse(resource, node, allowed="a whole number of devices")
             return
     if not limit.present:
-        report.refuse(resource, limit, allowed=f"{request.text()}, as requested: a device is never only requested")
+        requested = f"{request.text()}, as requested: a device is never only requested"
+        report.refuse(resource, limit, allowed=requested if request.present else "a whole number of devices")
     elif request.present and count(request) != count(limit):
         report.refuse(resource, request, allowed=f"{limit.text()}, the limit: devices can't be overcommitted")
 
