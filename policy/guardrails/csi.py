@@ -469,7 +469,7 @@ RULES = (
         check=_class_shape,
         why="CreateVolume fails in a loop: the claim and every pod that mounts it stay Pending.",
         fix="write the parameters as for a file system of their own (rules FSX01 to FSX09), each as text.",
-        source="aws-fsx-csi-driver 1.9.0 controller.go; kubernetes-sigs/aws-fsx-csi-driver#287",
+        source="aws-fsx-csi-driver 1.9.0 controller.go, cloud.go and dynamic provisioning; kubernetes-sigs/aws-fsx-csi-driver#287",
         valid=_class(LUSTRE_DRIVER, deploymentType="PERSISTENT_1", perUnitStorageThroughput="100"),
         invalid=_class(LUSTRE_DRIVER, deploymentType="SCRATCH_2", perUnitStorageThroughput="200"),
     ),

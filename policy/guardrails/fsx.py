@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from guardrails.facts import load, lustre_throughput
-from guardrails.lustre import SCRATCH, TIERING, Shape, capacity_grid, file_system, flag, grid_words, on_grid
+from guardrails.lustre import DEFAULT_DEPLOYMENT, SCRATCH, TIERING, Shape, capacity_grid, file_system, flag, grid_words, on_grid
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.tokens import LUSTRE
@@ -12,12 +12,15 @@ _LUSTRE = frozenset({LUSTRE})
 
 
 def deployment_type(shape: Shape, report: Report) -> None:
-    """FSX01: the deployment type is said, and is one there is."""
+    """FSX01: the deployment type is one there is, and said where a file system has settings of its own."""
     place = shape.at("deploymentType")
     known = load("lustre")["deployments"]
+    if shape.dynamic and not place.text():
+        # The driver sends none, and documents the default that FSx then takes.
+        return
     if not place.present:
         # Beside a backupId too: the provider sends its default, whatever the backup is of.
-        report.refuse(shape.resource, place, allowed="SCRATCH_2, PERSISTENT_1 or PERSISTENT_2", found="unset (FSx makes SCRATCH_1)")
+        report.refuse(shape.resource, place, allowed=", ".join(known), found=f"unset (FSx makes {DEFAULT_DEPLOYMENT})")
     elif place.text() not in known:
         report.refuse(shape.resource, place, allowed=", ".join(known))
 
@@ -26,7 +29,7 @@ def scratch_throughput(shape: Shape, report: Report) -> None:
     """FSX02: scratch takes no throughput."""
     throughput = shape.at("perUnitStorageThroughput")
     if throughput.present and shape.deployment in SCRATCH:
-        report.refuse(shape.resource, throughput, allowed=f"unset, because deploymentType is {shape.deployment}")
+        report.refuse(shape.resource, throughput, allowed=f"unset, because deploymentType is {shape.deployment_words}")
 
 
 def persistent_throughput(shape: Shape, report: Report) -> None:
@@ -68,7 +71,7 @@ def fabric(shape: Shape, report: Report) -> None:
     if flag(efa) is not True:
         return
     if shape.deployment != "PERSISTENT_2":
-        report.refuse(shape.resource, efa, allowed=f"only with PERSISTENT_2 (deploymentType is {shape.deployment})")
+        report.refuse(shape.resource, efa, allowed=f"only with PERSISTENT_2 (deploymentType is {shape.deployment_words})")
     if not shape.metadata.present:
         report.refuse(shape.resource, shape.metadata, allowed="set, because efaEnabled is true")
     groups = shape.at("securityGroupIds")
@@ -96,7 +99,7 @@ def _metadata_configuration(shape: Shape, report: Report) -> None:
             report.refuse(shape.resource, iops, allowed="only with a metadata mode of USER_PROVISIONED")
         return
     if shape.deployment != "PERSISTENT_2":
-        report.refuse(shape.resource, place, allowed=f"unset, because deploymentType is {shape.deployment}", found="set")
+        report.refuse(shape.resource, place, allowed=f"unset, because deploymentType is {shape.deployment_words}", found="set")
         return
     mode = shape.metadata_mode
     if mode.text() == "AUTOMATIC":
@@ -136,7 +139,9 @@ def storage_type(shape: Shape, report: Report) -> None:
         report.refuse(shape.resource, place, allowed=", ".join(known))
     elif shape.storage == "HDD":
         if shape.deployment != "PERSISTENT_1":
-            report.refuse(shape.resource, place, allowed=f"SSD, because deploymentType is {shape.deployment} (HDD goes with PERSISTENT_1)")
+            report.refuse(
+                shape.resource, place, allowed=f"SSD, because deploymentType is {shape.deployment_words} (HDD goes with PERSISTENT_1)"
+            )
         if cache.text() not in ("READ", "NONE"):
             report.refuse(shape.resource, cache, allowed="READ or NONE, because storageType is HDD")
     elif cache.present:
@@ -224,7 +229,7 @@ def backups(shape: Shape, report: Report) -> None:
         kept = [shape.at("kmsKeyId"), *([days] if days.integer() != 0 else []), start]
         for place in kept:
             if place.present:
-                report.refuse(shape.resource, place, allowed=f"unset, because deploymentType is {shape.deployment}")
+                report.refuse(shape.resource, place, allowed=f"unset, because deploymentType is {shape.deployment_words}")
         return
     count = days.integer()
     if days.present and (count is None or not 0 <= count <= most):

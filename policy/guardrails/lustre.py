@@ -45,6 +45,11 @@ class Shape:
         return self.at("deploymentType").text() or DEFAULT_DEPLOYMENT
 
     @property
+    def deployment_words(self) -> str:
+        """The deployment type as messages name it, for a reader who may not find it written."""
+        return self.deployment if self.at("deploymentType").text() else f"{DEFAULT_DEPLOYMENT}, the default"
+
+    @property
     def storage(self) -> str:
         """Storage type, the default where there is none."""
         return self.at("storageType").text() or DEFAULT_STORAGE

@@ -145,7 +145,17 @@ CASES = (
     valid("CSI01", lustre(deploymentType="PERSISTENT_2", perUnitStorageThroughput="125", metadataConfigurationMode="AUTOMATIC")),
     valid("CSI01", EBS),
     invalid("CSI01", lustre(deploymentType="SCRATCH_2", perUnitStorageThroughput="200"), says="parameters.perUnitStorageThroughput is 200"),
-    invalid("CSI01", lustre(), says="parameters.deploymentType is unset"),
+    # The driver passes on what it is given, so FSx takes its default where that is nothing.
+    valid("CSI01", lustre(), edge=True),
+    valid("CSI01", lustre(deploymentType="")),
+    valid("CSI01", lustre(subnetId="subnet-1", securityGroupIds="sg-1", storageType="SSD", s3ImportPath="s3://b")),
+    invalid("CSI01", lustre(perUnitStorageThroughput="200"), says="allowed: unset, because deploymentType is SCRATCH_1, the default"),
+    invalid(
+        "CSI01", lustre(storageType="HDD", driveCacheType="NONE"), says="allowed: SSD, because deploymentType is SCRATCH_1, the default"
+    ),
+    invalid("CSI01", lustre(deploymentType="", automaticBackupRetentionDays="7"), says="because deploymentType is SCRATCH_1, the default"),
+    invalid("CSI01", lustre(efaEnabled="true"), says="only with PERSISTENT_2 (deploymentType is SCRATCH_1, the default)"),
+    invalid("CSI01", lustre(deploymentType="SCRATCH_3"), says="is SCRATCH_3; allowed: SCRATCH_1, SCRATCH_2, PERSISTENT_1, PERSISTENT_2"),
     invalid("CSI01", lustre(deploymentType="PERSISTENT_1", perUnitStorageThroughput="fast"), says="a whole number, as text"),
     invalid("CSI01", lustre(deploymentType="PERSISTENT_1", perUnitStorageThroughput=100), says="100, which is no text", edge=True),
     invalid("CSI01", lustre(deploymentType="PERSISTENT_2", perUnitStorageThroughput="200"), says="125, 250, 500, 1000"),
