@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from guardrails.chart import CHART_TYPES, charts, version
 from guardrails.facts import load
+from guardrails.launch import pools_with
 from guardrails.node import Node
 from guardrails.placing import users_of
 from guardrails.program import Program
@@ -269,11 +270,8 @@ def _named_for_efa(resource: Resource, report: Report) -> None:
 def _scratch(program: Program, resource: Resource, report: Report) -> None:
     if resource.at("spec", "instanceStorePolicy").text() == "RAID0":
         return
-    name = resource.at("metadata", "name").text()
     volume, size = _scratch_disk(resource)
-    for pool in program.of(NODE_POOL):
-        if pool.at("spec", "template", "spec", "nodeClassRef", "name").text() != name:
-            continue
+    for pool in pools_with(program, resource):
         for user, template in users_of(program, pool):
             asked = sum(_scratch_asked(container) for container in template.containers())
             if asked > size:

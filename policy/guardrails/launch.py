@@ -8,23 +8,36 @@ from guardrails.program import Program
 from guardrails.rule import Resource
 from guardrails.tokens import LAUNCH_TEMPLATE, NODE_CLASS, NODE_GROUP, NODE_POOL, SCALING_GROUP
 
+_REFERENCE = ("spec", "template", "spec", "nodeClassRef")
+_OF_EC2 = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass"}
+"""What a pool's reference to an EC2NodeClass says; a class of another kind may have the same name."""
 _MIXED = "mixedInstancesPolicy"
 _NAMES = {"id": ("id", "launchTemplateId"), "name": ("name", "launchTemplateName")}
 """What a launch template is named by, and the keys under which its users do."""
 
 
 def pools_with(program: Program, node_class: Resource) -> Iterator[Resource]:
-    """The NodePools that use an EC2NodeClass."""
-    pools, unknown = indexed(program, NODE_POOL, "spec", "template", "spec", "nodeClassRef", "name")
-    yield from pools.get(node_class.at("metadata", "name").text(), ())
+    """The NodePools that use an EC2NodeClass; those of which only `up` knows that come last, and raise `Undecided`."""
+    pools, unknown = indexed(program, NODE_POOL, *_REFERENCE, "name")
+    named_so = pools.get(node_class.at("metadata", "name").text(), ())
+    yield from (pool for pool in sorted(named_so, key=_is_open) if _is_of_ec2(pool))
     if unknown is not None:
         demand(unknown)
 
 
 def class_of(program: Program, pool: Resource) -> Resource | None:
-    """The EC2NodeClass that a NodePool uses."""
-    name = pool.at("spec", "template", "spec", "nodeClassRef", "name").text()
-    return named(program, name, NODE_CLASS) if name else None
+    """The EC2NodeClass that a NodePool uses; None where it uses another kind of class, such as that of EKS Auto Mode."""
+    name = pool.at(*_REFERENCE, "name").text()
+    return named(program, name, NODE_CLASS) if name and _is_of_ec2(pool) else None
+
+
+def _is_of_ec2(pool: Resource) -> bool:
+    """Whether a pool refers to an EC2NodeClass; one that leaves group or kind out says nothing else."""
+    return all(pool.at(*_REFERENCE, key).text() in ("", own) for key, own in _OF_EC2.items())
+
+
+def _is_open(pool: Resource) -> bool:
+    return not all(pool.at(*_REFERENCE, key).known for key in _OF_EC2)
 
 
 def groups_with(program: Program, template: Resource) -> Iterator[Resource]:

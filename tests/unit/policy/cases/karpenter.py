@@ -576,6 +576,7 @@ EFA_ONLY = [
     {"networkCardIndex": 0, "deviceIndex": 1, "interfaceType": "efa-only"},
 ]
 DISKS = "spec/blockDeviceMappings"
+CLASS = "spec/template/spec/nodeClassRef"
 SCRATCH = "spec/containers/0/resources/requests/ephemeral-storage"
 
 SCRATCHING = {"name": "trainer", "resources": {"requests": {"nvidia.com/gpu": 8, "ephemeral-storage": "20Gi"}}}
@@ -759,6 +760,14 @@ CLASSES = (
     invalid("KRP14", node_class({"metadata/name": "p5-efa", "spec/instanceStorePolicy": "RAID0"}), says="RAID0 only joins the local disks"),
     invalid("KRP14", node_class(), b.node_pool(), pod({SCRATCH.replace("requests", "limits"): "21Gi"}), says="ask for 21 GiB", edge=True),
     invalid("KRP14", node_class(), b.node_pool(), pod({SCRATCH: "21Gi"}), says="a root volume of 20 GiB", edge=True),
+    # The pool's class is one of EKS Auto Mode, and only called the same.
+    valid(
+        "KRP14",
+        node_class(),
+        b.node_pool({CLASS: {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "p5"}}),
+        pod({SCRATCH: "21Gi"}),
+    ),
+    invalid("KRP14", node_class(), b.node_pool({CLASS: {"name": "p5"}}), pod({SCRATCH: "21Gi"}), says="a root volume of 20 GiB", edge=True),
     invalid(
         "KRP14",
         node_class({DISKS: [{"ebs": {"volumeSize": "200Gi"}}]}),

@@ -44,6 +44,16 @@ def node_class(members: list[dict[str, Any]], sources: dict[str, list[str]] | No
     return Thing(type=plain.type, name=plain.name, properties=plain.properties, sources=sources or {})
 
 
+OF_EC2 = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass"}
+OF_EKS = {"group": "eks.amazonaws.com", "kind": "NodeClass"}
+
+
+def referring(**reference: Any) -> Thing:
+    """A pool of two zones and a type of one EFA card, with a class of this kind named p5."""
+    changes = {TYPES: ["g5.8xlarge"], ZONE: ["us-east-1a", "us-east-1b"], "spec/template/spec/nodeClassRef": {"name": "p5", **reference}}
+    return b.node_pool(changes)
+
+
 def group(name: str, /, **properties: Any) -> Thing:
     return Thing(type=tokens.SECURITY_GROUP, name=name, properties=properties)
 
@@ -182,6 +192,9 @@ INTERFACES = (
     invalid("EFA01", template([nic(0, 0, "efa")], "m5.large"), says="m5.large has no EFA"),
     invalid("EFA01", template([nic(0, 0, "efa")], None), node_group(instanceTypes=["g5.xlarge"]), says="g5.xlarge has no EFA"),
     invalid("EFA01", node_class(nics(32)), P5EN, says="at most 16 on p5en.48xlarge"),
+    valid("EFA01", node_class(nics(2)), referring(**OF_EKS)),
+    invalid("EFA01", node_class(nics(2)), referring(**OF_EKS), referring(**OF_EC2), says="at most 1 on g5.8xlarge", edge=True),
+    invalid("EFA01", node_class(nics(2)), referring(group=UNKNOWN), referring(**OF_EC2), says="at most 1 on g5.8xlarge", edge=True),
     invalid("EFA01", template([PRIMARY, nic(4)], "p4d.24xlarge"), says="0 to 3: p4d.24xlarge has 4 network cards", edge=True),
     invalid("EFA01", template([PRIMARY, nic(0), nic(1)], "c5n.18xlarge"), says="at most 1 on c5n.18xlarge"),
     valid("EFA01", template([PRIMARY, *(nic(card) for card in range(1, 17))], "p6-b300.48xlarge"), edge=True),
@@ -452,6 +465,12 @@ FABRIC = (
     invalid("EFA05", b.node_pool({ZONE: []}), says="exactly one zone", edge=True),
     invalid("EFA05", b.node_pool({f"{REQUIREMENTS}/1": ANY_TYPE}), says="without a zone"),
     invalid("EFA05", b.node_pool({ZONE: ["a", "b"], TYPES: ["g5.8xlarge"]}), node_class(nics(1)), says="zones a, b"),
+    # A class of EKS Auto Mode may have the name of an EC2NodeClass.
+    valid("EFA05", referring(**OF_EKS), node_class(nics(1))),
+    valid("EFA05", referring(group="eks.amazonaws.com"), node_class(nics(1)), edge=True),
+    valid("EFA05", referring(kind="NodeClass"), node_class(nics(1)), edge=True),
+    invalid("EFA05", referring(), node_class(nics(1)), says="because the pool uses EFA", edge=True),
+    invalid("EFA05", referring(**OF_EC2), node_class(nics(1)), says="because the pool uses EFA"),
     invalid("EFA05", template([nic(0, 0, "efa")]), node_group(3), says="3 subnets"),
     invalid("EFA05", template([nic(0, 0, "efa")]), node_group(2), says="2 subnets", edge=True),
     valid("EFA05", template([nic(0, 0, "efa")], id="lt-1"), node_group(3, {"launchTemplate": ["plain"]}, launchTemplate={"id": "lt-2"})),
