@@ -7,7 +7,7 @@ from guardrails.facts import load
 from guardrails.fsx import SHAPE_CHECKS
 from guardrails.links import demand, indexed, named, targets
 from guardrails.lustre import LUSTRE_DRIVER, Shape, capacity_grid, file_system, flag, grid_words, on_grid, storage_class
-from guardrails.node import Node
+from guardrails.node import Node, shown
 from guardrails.program import Program
 from guardrails.quantity import gibibytes
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
@@ -29,6 +29,8 @@ _PROVISIONER_KEY = "csi.storage.k8s.io/"
 _NUMBERS = ("perUnitStorageThroughput", "automaticBackupRetentionDays", "metadataIops")
 _FLAGS = ("copyTagsToBackups", "efaEnabled")
 _MANY = "ReadWriteMany"
+_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+_DEFAULT_ANNOTATION = "storageclass.kubernetes.io/is-default-class"
 _LOSES = {
     "Delete": "with Delete the file system goes with the claim",
     "Recycle": "no volume of a CSI driver can be recycled, so it ends as Failed once its claim is gone",
@@ -170,6 +172,8 @@ def _static_volumes(program: Program, report: Report) -> None:
     for claim in program.of(VOLUME_CLAIM):
         with report.part():
             _static_claim(program, claim, report)
+        with report.part():
+            _made_instead(program, claim, report)
 
 
 def _static_volume(program: Program, volume: Resource, report: Report) -> None:
@@ -231,9 +235,6 @@ def _mount_name(volume: Resource, place: Node, origins: list[Resource], report: 
 
 
 def _static_rules(volume: Resource, report: Report) -> None:
-    name = volume.at("spec", "storageClassName")
-    if name.text():
-        report.refuse(volume, name, allowed='"", because the volume exists already')
     modes = volume.at("spec", "accessModes")
     first = next(modes.elements(), None)
     if first is None or first.text() != _MANY:
@@ -273,21 +274,74 @@ def _makes_volumes(program: Program, storage: Resource) -> bool:
 def _class_names(program: Program, volume: Resource) -> set[str]:
     """The classes that the volume and the claims on it name."""
     bound = [claim for claim in program.of(VOLUME_CLAIM) if volume_of(program, claim) is volume]
-    return {each.at("spec", "storageClassName").text() for each in (volume, *bound)} - {""}
+    return {_class_name(each).text() for each in (volume, *bound)} - {""}
+
+
+def _class_name(resource: Resource) -> Node:
+    """Where a volume or claim names its class: Kubernetes still reads the annotation of old first."""
+    annotation = resource.at("metadata", "annotations", _CLASS_ANNOTATION)
+    return annotation if annotation.present else resource.at("spec", "storageClassName")
 
 
 def _static_claim(program: Program, claim: Resource, report: Report) -> None:
-    name = claim.at("spec", "volumeName")
-    volume = volume_of(program, claim)
-    if volume is None or not name.present or volume.at("spec", "csi", "driver").text() != LUSTRE_DRIVER:
+    volume = _named_volume(program, claim)
+    if volume is None or volume.at("spec", "csi", "driver").text() != LUSTRE_DRIVER:
         return
-    wanted = claim.at("spec", "storageClassName")
-    if not wanted.present or wanted.text():
-        found = wanted.raw if wanted.present else "unset (the default class is written in)"
-        report.refuse(claim, wanted, allowed='"", as on the volume', found=found)
+    with report.part():
+        _one_class(program, claim, volume, report)
     modes = claim.at("spec", "accessModes")
     if _MANY not in [mode.text() for mode in modes.elements()]:
         report.refuse(claim, modes, allowed=_MANY)
+
+
+def _named_volume(program: Program, claim: Resource) -> Resource | None:
+    name = claim.at("spec", "volumeName")
+    return volume_of(program, claim) if not name.known or name.text() else None
+
+
+def _one_class(program: Program, claim: Resource, volume: Resource, report: Report) -> None:
+    """Kubernetes binds a claim to the volume it names where both are of one class, which need not exist."""
+    # A volume that names its claim is bound to that one whatever their classes are.
+    if volume.at("spec", "claimRef").present:
+        return
+    wanted, own = _class_name(claim), _class_name(volume).text()
+    got = wanted.text() if wanted.present else _default_class(program)
+    if got != own:
+        found = wanted.raw if wanted.present else "unset (the default class is written in)"
+        report.refuse(claim, wanted, allowed=f"{shown(own)}, the class of {volume.name}, or the two are never bound", found=found)
+
+
+def _default_class(program: Program) -> str | None:
+    """The class that claims without one get, where the program makes it."""
+    for storage in program.of(STORAGE_CLASS):
+        if storage.at("metadata", "annotations", _DEFAULT_ANNOTATION).text() == "true":
+            return storage.at("metadata", "name").text()
+    return None
+
+
+def _made_instead(program: Program, claim: Resource, report: Report) -> None:
+    """A claim that names no volume may have its class make one before the volume that exists is there."""
+    name, place = _class_name(claim).text(), claim.at("spec", "volumeName")
+    if not name or not place.known or place.text():
+        return
+    meant = next((volume for volume in program.of(PERSISTENT_VOLUME) if _is_meant(program, volume, claim)), None)
+    maker = named(program, name, STORAGE_CLASS) if meant is not None else None
+    if meant is not None and maker is not None and maker.at("provisioner").text() == LUSTRE_DRIVER:
+        allowed = f"the name of {meant.name}: class {name} may make the claim a file system of its own else"
+        report.refuse(claim, place, allowed=allowed)
+
+
+def _is_meant(program: Program, volume: Resource, claim: Resource) -> bool:
+    """Whether a claim that names no volume is the one for this: the volume names it, or has its class and no other claim."""
+    if volume.at("spec", "csi", "driver").text() != LUSTRE_DRIVER:
+        return False
+    reserved = volume.at("spec", "claimRef")
+    if reserved.present:
+        home = reserved.at("namespace").text() or "default"
+        return (reserved.at("name").text(), home) == (claim.at("metadata", "name").text(), namespace(claim))
+    if _class_name(volume).text() != _class_name(claim).text():
+        return False
+    return not any(_named_volume(program, other) is volume for other in program.of(VOLUME_CLAIM))
 
 
 def claim_of(program: Program, user: Resource, name: str) -> Resource | None:
@@ -505,10 +559,12 @@ RULES = (
         title="A volume of an existing Lustre file system names it fully and keeps it",
         check=_static_volumes,
         types=frozenset({PERSISTENT_VOLUME, VOLUME_CLAIM, STORAGE_CLASS, LUSTRE}),
-        why="the mount fails in the pod, or the file system is deleted with the claim; options on a class do not reach the volume.",
-        fix='take volumeHandle, dnsname and mountname from the file system, with ReadWriteMany, Retain and storageClassName "".',
-        source="aws-fsx-csi-driver 1.9.0, static provisioning, node.go and controller.go; kubernetes csi_mounter.go; "
-        "kubernetes-sigs/aws-fsx-csi-driver#127",
+        why="the claim stays Pending or gets another file system, the mount fails in the pod, or the file system goes with the claim; "
+        "options on a class do not reach the volume.",
+        fix="take volumeHandle, dnsname and mountname from the file system, with ReadWriteMany and Retain, and have the claim name the "
+        'volume and its storageClassName, such as "".',
+        source="aws-fsx-csi-driver 1.9.0, static provisioning, node.go and controller.go; kubernetes csi_mounter.go, pv_controller.go and "
+        "pv_helpers.go; kubernetes-sigs/aws-fsx-csi-driver#127",
         valid=(_FILES, _volume("fndzdbev")),
         invalid=(_FILES, _volume("fsx")),
     ),

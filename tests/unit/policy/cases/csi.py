@@ -78,6 +78,11 @@ MADE = Thing(type=FILES.type, name="scratch", properties={**FILES.properties, "i
 FIRST = b.lustre(deploymentType="SCRATCH_1", storageCapacity=1200, id="fs-0123456789abcdef0")
 OUTPUTS = {f"{CSI}/volumeHandle": UNKNOWN, f"{CSI}/volumeAttributes": {"dnsname": UNKNOWN, "mountname": UNKNOWN}}
 STATIC = {"spec/storageClassName": "", "spec/volumeName": "data"}
+NAMING, OF_SHARED, NO_CLASS = {"spec/volumeName": "data"}, {"spec/storageClassName": "shared"}, {"spec/storageClassName": b.DELETE}
+DEFAULT = named(
+    b.storage_class(deploymentType="SCRATCH_2"),
+    metadata={"name": "shared", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+)
 FLOCK = Thing(
     type=tokens.STORAGE_CLASS,
     name="dynamic",
@@ -102,6 +107,11 @@ FROM_HOME = volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": UNKNOWN}}
 BARE = {"spec/mountOptions": b.DELETE}
 DYNAMIC = {"spec/storageClassName": "dynamic"}
 CHOWN = {"name": "own", "command": ["sh", "-c", "chown -R 1000 /data"], "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+
+
+def annotated(name: str) -> dict[str, Any]:
+    """The class of a volume or claim as it was named before there was a field."""
+    return {"metadata/annotations": {"volume.beta.kubernetes.io/storage-class": name}}
 
 
 def pod(*init: dict[str, Any], user: Any = None) -> Thing:
@@ -286,7 +296,57 @@ CASES = (
     invalid("CSI04", volume({f"{CSI}/volumeAttributes/dnsname": b.DELETE}), says="dnsname is unset"),
     invalid("CSI04", volume({MOUNT: b.DELETE}), says="mountname is unset"),
     invalid("CSI04", MADE, volume({MOUNT: "fsx"}), says="only SCRATCH_1 is called fsx, and this is PERSISTENT_2"),
-    invalid("CSI04", volume({"spec/storageClassName": "shared"}), says="storageClassName is shared"),
+    # The class need not exist; it is the name by which Kubernetes holds a claim against the volume it names.
+    valid("CSI04", volume(OF_SHARED)),
+    valid("CSI04", volume(OF_SHARED), claim("1Gi", NAMING)),
+    valid("CSI04", lustre(deploymentType="SCRATCH_2"), volume(OF_SHARED), claim("1Gi", NAMING), edge=True),
+    valid("CSI04", volume(OF_SHARED), claim("1Gi"), edge=True),
+    valid("CSI04", volume({"spec/storageClassName": b.DELETE}), claim("1Gi", STATIC), edge=True),
+    invalid("CSI04", volume(OF_SHARED), claim("1Gi", STATIC), says='storageClassName is ""; allowed: shared, the class of data-volume'),
+    invalid("CSI04", volume({"spec/storageClassName": "other"}), claim("1Gi", NAMING), says="is shared; allowed: other, the class of"),
+    invalid(
+        "CSI04", volume(OF_SHARED), claim("1Gi", {**NAMING, **NO_CLASS}), says="unset (the default class is written in); allowed: shared"
+    ),
+    # The default class, where the program makes it.
+    valid("CSI04", DEFAULT, volume(OF_SHARED), claim("1Gi", {**NAMING, **NO_CLASS}), edge=True),
+    invalid("CSI04", DEFAULT, volume(), claim("1Gi", {**NAMING, **NO_CLASS}), says='allowed: "", the class of data-volume', edge=True),
+    # An annotation of old stands before the field.
+    valid("CSI04", volume(annotated("shared")), claim("1Gi", NAMING)),
+    valid("CSI04", volume(OF_SHARED), claim("1Gi", {**NAMING, **NO_CLASS, **annotated("shared")}), edge=True),
+    invalid(
+        "CSI04", volume({**OF_SHARED, **annotated("old")}), claim("1Gi", NAMING), says="is shared; allowed: old, the class of data-volume"
+    ),
+    # Where the volume names a claim, nothing else is compared.
+    valid("CSI04", volume({"spec/claimRef": {"name": "data", "namespace": "default"}}), claim("1Gi", NAMING), edge=True),
+    # A class of the driver may be quicker than the volume.
+    *(
+        invalid("CSI04", lustre(), given, claim("1Gi"), says="data-claim: spec.volumeName is unset; allowed: the name of data-volume")
+        for given in (
+            volume(OF_SHARED),
+            volume({"spec/claimRef": {"name": "data", "namespace": "default"}}),
+            volume({"spec/claimRef": {"name": "data"}, **OF_SHARED}),
+        )
+    ),
+    invalid("CSI04", lustre(), volume(OF_SHARED), claim("1Gi", {"spec/volumeName": ""}), says='spec.volumeName is ""', edge=True),
+    *(
+        valid("CSI04", lustre(), given, claim("1Gi"), edge=True)
+        for given in (
+            volume(),
+            volume({"spec/claimRef": {"name": "home", "namespace": "default"}, **OF_SHARED}),
+            volume({"spec/claimRef": {"name": "data", "namespace": "research"}, **OF_SHARED}),
+            volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1"}, **OF_SHARED}),
+        )
+    ),
+    valid("CSI04", efs(), volume(OF_SHARED), claim("1Gi")),
+    # Another claim has the volume, and this one has its class make it a file system.
+    valid(
+        "CSI04",
+        lustre(),
+        volume(OF_SHARED),
+        replace(claim("1Gi", NAMING), name="first"),
+        claim("1Gi", {"metadata/name": "scratch"}),
+        edge=True,
+    ),
     invalid("CSI04", volume({"spec/accessModes": ["ReadWriteOnce"]}), says="accessModes is [ReadWriteOnce]"),
     invalid("CSI04", volume({"spec/persistentVolumeReclaimPolicy": "Delete"}), says="with Delete the file system goes"),
     invalid(
