@@ -88,8 +88,12 @@ def _starting(command: Sequence[str]) -> list[list[str]]:
 
 def likely(calls: Sequence["Invocation"]) -> list["Invocation"]:
     """Those whose program says by its name that it trains; all where none does."""
-    names = ((call, base(call.program)) for call in calls)
-    return [call for call, name in names if _TRAINS.search(name) and not _PREPARES.search(name)] or list(calls)
+    return [call for call in calls if is_of_training(base(call.program))] or list(calls)
+
+
+def is_of_training(name: str) -> bool:
+    """Whether a program says by its name that it trains."""
+    return bool(_TRAINS.search(name)) and not _PREPARES.search(name)
 
 
 def _own_words(command: Sequence[str], texts: Set[str]) -> list[str]:

@@ -11,6 +11,7 @@ from guardrails.quantity import quantity
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import GPU, POD_TYPES, SUBMITTER, PodTemplate, pod_templates
 from guardrails.tokens import CRON_JOB, JOB, JOB_SET, MPI_JOB, NODE_SET, POD, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, RAY_SERVICE, VOLCANO_JOB
+from guardrails.world import trains_alone
 
 _TRAINERS = frozenset({POD, JOB, CRON_JOB, JOB_SET, MPI_JOB, PYTORCH_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
 _GANGS = frozenset({MPI_JOB, PYTORCH_JOB, VOLCANO_JOB})
@@ -124,6 +125,8 @@ def _requests_are_limits(resource: Resource, holder: Node, report: Report) -> No
 
 def _lifetime(resource: Resource, report: Report) -> None:
     for template in pod_templates(resource):
+        if resource.type == POD and not trains_alone(template):
+            continue
         with report.part():
             if _is_disrupted(resource) and template.role != SUBMITTER:
                 _protected(resource, template, report)
@@ -158,7 +161,8 @@ def _grace(resource: Resource, grace: Node, report: Report) -> None:
 def _pod(
     limits: dict[str, object], *, metadata: dict[str, object] | None = None, requests: dict[str, object] | None = None, **spec: object
 ) -> Example:
-    container = {"name": "main", "resources": {"limits": limits, **({"requests": requests} if requests else {})}}
+    resources = {"limits": limits, **({"requests": requests} if requests else {})}
+    container = {"name": "main", "command": ["torchrun", "train.py"], "resources": resources}
     return Example(POD, {"metadata": metadata or {}, "spec": {"containers": [container], **spec}})
 
 

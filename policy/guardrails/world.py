@@ -92,6 +92,23 @@ def trains(job: Resource) -> bool:
     return any(map(gang.is_spread, pod_templates(job)))
 
 
+def trains_alone(template: PodTemplate) -> bool:
+    """Whether a pod of no job trains, as far as it says: it meets others, starts ranks, or runs what is named after training."""
+    return gang.meets_others(template) or any(gang.calls(each) or _is_trainer(each) for each in template.containers())
+
+
+def _is_trainer(container: Node) -> bool:
+    if any(command.is_of_training(command.base(call.program)) for call in programs(container)):
+        return True
+    # Without words of its own, or with options alone, the container runs the image's program.
+    first = next((word.text() for key in ("command", "args") for word in container.at(key).elements()), "-")
+    return first.startswith("-") and command.is_of_training(_image_name(container.at("image").text()))
+
+
+def _image_name(image: str) -> str:
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+
+
 def world(job: Resource, config: Resource | None = None) -> World | None:
     """The ranks of a job of `TRAINERS`; None where they can't be told. A DeepSpeed configuration may divide them further.
 

@@ -1,5 +1,6 @@
 """Shared memory, quality of service, and the time to save."""
 
+import shlex
 from dataclasses import replace
 from typing import Any
 
@@ -61,6 +62,13 @@ def indexed(**limits: Any) -> Thing:
     return Thing(type=tokens.JOB, name="sweep", properties={"spec": {"template": {"spec": {"containers": [container]}}}})
 
 
+def alone(line: str, image: str, **container: Any) -> Thing:
+    """A pod of no job, with GPUs and without protection."""
+    command = {"command": shlex.split(line)} if line else {}
+    return pod(container={"image": image, "resources": {"limits": {GPU: 1}}, **command, **container})
+
+
+A_TEST_JOB = {"spec": {"template": {"spec": alone("nvidia-smi", "cuda:12").properties["spec"]}}}
 FULL = {"cpu": "8", "memory": "64Gi"}
 
 
@@ -143,6 +151,33 @@ CASES = (
     invalid(
         "POD09", trainer({"annotations": {"karpenter.sh/do-not-disrupt": "false"}}, terminationGracePeriodSeconds=300), says="is false"
     ),
+    # A pod of no job counts where it trains: a test, a server or a notebook goes elsewhere when its node does.
+    *(
+        valid("POD09", alone(line, image), edge=edge)
+        for line, image, edge in (
+            ("nvidia-smi", "nvidia/cuda:12.4.1-base-ubuntu22.04", False),
+            ("python3 -m vllm.entrypoints.openai.api_server --model m", "vllm/vllm-openai:v0.11.0", False),
+            ("", "quay.io/jupyter/pytorch-notebook:2026-11-01", False),
+            ("sleep infinity", "registry.example/trainer:1", True),
+            ("python3 prepare_training.py", "registry.example/tools:1", True),
+            ("", "registry.example/training-data:1", True),
+            ("", "train.example:5000/team/server:training", True),
+            ("mpirun -np 8 all_reduce_perf", "registry.example/nccl-tests:2.27", True),
+        )
+    ),
+    valid("POD09", alone("", "registry.example/trainer:1", args=["nvidia-smi"]), edge=True),
+    *(
+        invalid("POD09", alone(line, image), says="do-not-disrupt", edge=edge)
+        for line, image, edge in (
+            ("python3 train.py", "registry.example/tools:1", False),
+            ("torchrun --nproc-per-node=8 run.py", "registry.example/tools:1", False),
+            ("bash -c 'mpirun -np 8 python3 finetune.py'", "registry.example/tools:1", False),
+            ("", "registry.example:5000/pytorch-training@sha256:1f", True),
+        )
+    ),
+    invalid("POD09", alone("", "registry.example/trainer:1", args=["--steps", "100"]), says="do-not-disrupt", edge=True),
+    invalid("POD09", alone("python3 run.py", "tools:1", env=[{"name": "MASTER_ADDR", "value": "head"}]), says="do-not-disrupt", edge=True),
+    invalid("POD09", replace(alone("nvidia-smi", "cuda:12"), type=tokens.JOB, properties=A_TEST_JOB), says="do-not-disrupt", edge=True),
     invalid("POD09", b.mpi_job(), says="spec.mpiReplicaSpecs.Worker.template.metadata"),
     invalid("POD09", kept(b.mpi_job(), b.WORKER), says="spec.mpiReplicaSpecs.Launcher.template.metadata", edge=True),
     invalid("POD09", b.volcano_job(CPU_ONLY), says='spec.tasks[0].template.metadata.annotations["karpenter.sh/do-not-disrupt"] is unset'),
