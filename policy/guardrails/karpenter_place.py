@@ -6,8 +6,12 @@ from guardrails.placing import all_templates, chooses_nodes, pools_of, taints, t
 from guardrails.pool import ZONE, is_training_pool, is_zone_by_other_key
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
-from guardrails.template import GPU, POD_TYPES, PodTemplate
-from guardrails.tokens import DAEMON_SET, NODE_POOL
+from guardrails.template import GPU, POD_TYPES, PodTemplate, pod_templates
+from guardrails.tokens import CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, NODE_POOL, POD, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET
+from guardrails.world import trains_alone
+
+_PLAIN = frozenset({POD, JOB, CRON_JOB, DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER})
+"""Kubernetes' own kinds, which say nothing of training."""
 
 
 def _places(program: Program, report: Report) -> None:
@@ -50,9 +54,8 @@ def _finds(program: Program, resource: Resource, template: PodTemplate, report: 
         return
     tolerations = template.spec.at("tolerations")
     if not chooses_nodes(template):
-        found = "unset, with tolerations" if list(tolerations.elements()) else "unset"
-        place = template.spec.at("nodeSelector")
-        report.refuse(resource, place, allowed="a selector of the pool or instance type: a toleration only permits", found=found)
+        if not _is_alone(resource) or trains_alone(template):
+            _unplaced(resource, template, report)
         return
     barred: list[tuple[Resource, list[Node]]] = []
     for pool in pools_of(program, template):
@@ -64,6 +67,18 @@ def _finds(program: Program, resource: Resource, template: PodTemplate, report: 
         pool, missing = barred[0]
         names = ", ".join(_written(taint) for taint in missing)
         report.refuse(resource, tolerations, allowed=f"a toleration of {names}, the taint of {pool.name} that it selects")
+
+
+def _is_alone(resource: Resource) -> bool:
+    """Whether it is one pod on one node, of a kind that may be anything: a test, a server, a notebook."""
+    return resource.type in _PLAIN and sum(template.replicas for template in pod_templates(resource)) <= 1
+
+
+def _unplaced(resource: Resource, template: PodTemplate, report: Report) -> None:
+    permitted = next(template.spec.at("tolerations").elements(), None) is not None
+    found, only = ("unset, with tolerations", " (a toleration only permits)") if permitted else ("unset", "")
+    allowed = f"a selector of the pool or instance type: any other that has such devices takes the pod too{only}"
+    report.refuse(resource, template.spec.at("nodeSelector"), allowed=allowed, found=found)
 
 
 def _written(taint: Node) -> str:
@@ -78,7 +93,8 @@ def _pool() -> Example:
 
 
 def _pod(**spec: object) -> Example:
-    container = {"name": "trainer", "resources": {"limits": {GPU: 8}, "requests": {GPU: 8}}}
+    resources = {"limits": {GPU: 8}, "requests": {GPU: 8}}
+    container = {"name": "trainer", "command": ["torchrun", "train.py"], "resources": resources}
     body = {"tolerations": [{"key": GPU, "operator": "Exists"}], "containers": [container], **spec}
     return Example("kubernetes:core/v1:Pod", {"metadata": {"name": "trainer"}, "spec": body}, name="trainer")
 
@@ -90,7 +106,8 @@ RULES = (
         title="A pool of accelerators is tainted, its pods both select it and tolerate it, and pods name zones by one key",
         types=POD_TYPES | {NODE_POOL},
         check=_places,
-        why="pods without accelerators fill the nodes, or the job stays Pending while Karpenter launches nodes it can't use, or none.",
+        why="pods without accelerators fill the nodes, ranks start on whatever type has devices, or the job stays Pending while Karpenter "
+        "launches nodes it can't use, or none.",
         fix="taint the pool, give the pod its selector and a toleration of the taint, and choose zones by topology.kubernetes.io/zone.",
         source="karpenter 1.14.1 concepts/nodepools (taints and startupTaints); kubernetes-sigs/karpenter#2458",
         valid=(_pool(), _pod(nodeSelector={"pool": "p5"})),

@@ -333,11 +333,14 @@ POOLS = (
 )
 
 
+EIGHT = {"nvidia.com/gpu": 8}
+
+
 def pod(changes: dict[str, Any] | None = None, *, name: str = "trainer", annotations: dict[str, str] | None = None) -> Thing:
     spec = {
         "nodeSelector": {"node.kubernetes.io/instance-type": "p5.48xlarge"},
         "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
-        "containers": [{"name": "trainer", "resources": {"limits": {"nvidia.com/gpu": 8}, "requests": {"nvidia.com/gpu": 8}}}],
+        "containers": [{"name": "trainer", "command": ["torchrun", "train.py"], "resources": {"limits": EIGHT, "requests": EIGHT}}],
     }
     properties = {"metadata": {"name": name, "annotations": annotations or {}}, "spec": spec}
     return Thing(type=tokens.POD, name=name, properties=b.changed(properties, changes or {}))
@@ -898,6 +901,15 @@ def asking_nothing(selector: dict[str, str]) -> Thing:
     return pod({SELECTOR: selector, "spec/containers": [{"name": "web"}], TOLERATIONS: b.DELETE}, name="web")
 
 
+def anywhere(kind: str, line: str, count: dict[str, int] | None = None) -> Thing:
+    """One or more pods that ask for devices and say nothing of their nodes."""
+    template = {"spec": {"containers": [{"name": "main", "command": line.split(), "resources": {"limits": EIGHT}}]}}
+    jobs = {tokens.CRON_JOB: {"jobTemplate": {"spec": {"template": template}}}}
+    specs = {**jobs, tokens.POD: template["spec"], tokens.LEADER_WORKER_SET: {"leaderWorkerTemplate": {"workerTemplate": template}}}
+    spec = {**specs.get(kind, {"template": template}), **(count or {})}
+    return Thing(type=kind, name="one", properties={"metadata": {"name": "one"}, "spec": spec})
+
+
 def preferring(expression: dict[str, Any]) -> dict[str, Any]:
     """A pod that would rather have nodes of which the expression holds."""
     preferred = [{"weight": 1, "preference": {"matchExpressions": [expression]}}]
@@ -959,7 +971,21 @@ PLACES = (
         edge=True,
     ),
     invalid("KRP11", b.node_pool({**UNTAINTED, FIRST: require(CATEGORY, "In", "p")}), says="fill the accelerators' nodes"),
-    invalid("KRP11", b.node_pool(), pod({SELECTOR: b.DELETE}), says="nodeSelector is unset, with tolerations"),
+    invalid("KRP11", b.node_pool(), pod({SELECTOR: b.DELETE}), says="takes the pod too (a toleration only permits)"),
+    # One pod that does not train may take whatever node has devices.
+    *(
+        valid("KRP11", b.node_pool(), anywhere(kind, "nvidia-smi", count), edge=True)
+        for kind, count in ((tokens.POD, {}), (tokens.JOB, {"parallelism": 1}), (tokens.CRON_JOB, {}), (tokens.DEPLOYMENT, {"replicas": 1}))
+    ),
+    valid("KRP11", anywhere(tokens.JOB, "python3 prepare_training.py")),
+    valid("KRP11", anywhere(tokens.STATEFUL_SET, "vllm serve model", {"replicas": 0}), edge=True),
+    invalid(
+        "KRP11", anywhere(tokens.JOB, "nvidia-smi", {"parallelism": 2}), says="type: any other that has such devices takes the pod too."
+    ),
+    invalid("KRP11", anywhere(tokens.DEPLOYMENT, "vllm serve model", {"replicas": 2}), says="spec.template.spec.nodeSelector is unset;"),
+    invalid("KRP11", anywhere(tokens.JOB, "python3 train.py"), says="nodeSelector is unset;", edge=True),
+    invalid("KRP11", anywhere(tokens.POD, "accelerate launch run.py"), says="nodeSelector is unset;"),
+    invalid("KRP11", anywhere(tokens.LEADER_WORKER_SET, "vllm serve model"), says="workerTemplate.spec.nodeSelector is unset;", edge=True),
     invalid("KRP11", pod({SELECTOR: {}, TOLERATIONS: b.DELETE}), says="nodeSelector is unset; allowed: a selector", edge=True),
     invalid("KRP11", b.node_pool(), pod({TOLERATIONS: b.DELETE}), says="a toleration of nvidia.com/gpu:NoSchedule, the taint of p5"),
     invalid("KRP11", b.node_pool(), pod({f"{TOLERATIONS}/0/key": "amd.com/gpu"}), says="the taint of p5"),
