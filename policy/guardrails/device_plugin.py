@@ -9,7 +9,7 @@ from guardrails.efa import pool_example
 from guardrails.facts import InstanceType, efa_interfaces, instance_types
 from guardrails.launch import class_of, types_of
 from guardrails.node import Node
-from guardrails.placing import all_templates, chooses_nodes, pools_of, taints, tolerates, wanted_labels
+from guardrails.placing import all_templates, chooses_nodes, may_take, pools_of, taints, tolerates
 from guardrails.pool import INSTANCE_TYPE, accelerated_types, allowed_values
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
@@ -88,13 +88,7 @@ def _may_take(program: Program, group: Resource, template: PodTemplate, device: 
     types = types_of(program, group)
     if types and not any(device in _devices(instance_types()[name]) for name in types if name in instance_types()):
         return False
-    for key, values in wanted_labels(template).items():
-        label = group.at("labels", key)
-        had = [label.text()] if label.present else types if key == INSTANCE_TYPE else []
-        given_by_others = key.partition("/")[0].endswith(("kubernetes.io", "eks.amazonaws.com"))
-        if not set(had) & set(values) and (had or not given_by_others):
-            return False
-    return True
+    return may_take(program, group, template)
 
 
 def _brings_plugin(program: Program, host: Resource, device: str) -> bool:

@@ -1,13 +1,11 @@
 """EC2NodeClasses: one pinned image, one identity, disks, and fields that the installed Karpenter knows."""
 
-import base64
-import binascii
 import re
 from collections.abc import Iterable, Iterator
 
 from guardrails.chart import CHART_TYPES, charts, version
 from guardrails.facts import load
-from guardrails.launch import pools_with
+from guardrails.launch import pools_with, user_data, user_data_of
 from guardrails.node import Node
 from guardrails.placing import users_of
 from guardrails.program import Program
@@ -169,8 +167,7 @@ def _disks(resource: Resource, place: Node, report: Report) -> None:
 
 
 def _user_data(resource: Resource, report: Report) -> None:
-    place = resource.at("userData") if resource.type == LAUNCH_TEMPLATE else resource.at("spec", "userData")
-    text = _decoded(place.text())[:_MOST_USER_DATA]
+    place, text = user_data_of(resource), user_data(resource)[:_MOST_USER_DATA]
     floating = _LATEST.search(text) or _PIPED.search(text)
     if floating:
         report.refuse(resource, place, allowed="pinned releases in the image or by version", found=f"a script with {floating[0].strip()}")
@@ -178,16 +175,6 @@ def _user_data(resource: Resource, report: Report) -> None:
     if clocks:
         found = f"a script with {clocks[0].strip()}"
         report.advise(resource, place, allowed="no fixed clocks: they differ by device type, and most refuse them", found=found)
-
-
-def _decoded(text: str) -> str:
-    """A launch template's user data is base64; a NodeClass's is plain."""
-    if not re.fullmatch(r"[A-Za-z0-9+/\s]+={0,2}\s*", text):
-        return text
-    try:
-        return base64.b64decode(text).decode("utf-8", "replace")
-    except (binascii.Error, ValueError):
-        return text
 
 
 def _compatible(program: Program, report: Report) -> None:

@@ -1,5 +1,8 @@
 """Who launches nodes with what: NodePools with an EC2NodeClass, node groups and Auto Scaling groups with a launch template."""
 
+import base64
+import binascii
+import re
 from collections.abc import Iterator
 
 from guardrails.links import demand, indexed, named
@@ -89,6 +92,22 @@ def types_of(program: Program, group: Resource) -> list[str]:
         return own
     templates = [template for template in program.of(LAUNCH_TEMPLATE) if _uses(group, template)]
     return [name for template in templates if (name := template.at("instanceType").text())]
+
+
+def user_data_of(resource: Resource) -> Node:
+    """Where a launch template or an EC2NodeClass has its user data."""
+    return resource.at("userData") if resource.type == LAUNCH_TEMPLATE else resource.at("spec", "userData")
+
+
+def user_data(resource: Resource) -> str:
+    """The user data as text: a launch template's is base64, a class's is plain."""
+    text = user_data_of(resource).text()
+    if not re.fullmatch(r"[A-Za-z0-9+/\s]+={0,2}\s*", text):
+        return text
+    try:
+        return base64.b64decode(text).decode("utf-8", "replace")
+    except (binascii.Error, ValueError):
+        return text
 
 
 def _overrides(group: Resource) -> list[Node]:

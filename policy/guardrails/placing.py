@@ -2,16 +2,19 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from guardrails.launch import types_of
 from guardrails.node import Node
 from guardrails.pool import INSTANCE_TYPE, allowed_values, narrowed, normal_key, requirements
 from guardrails.program import Program
 from guardrails.rule import Resource
 from guardrails.template import POD_TYPES, PodTemplate, pod_templates
-from guardrails.tokens import NODE_POOL
+from guardrails.tokens import NODE_POOL, SCALING_GROUP
 
 POOL_LABEL = "karpenter.sh/nodepool"
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 _SYSTEM = "kubernetes.io/os"
+_GIVERS = ("kubernetes.io", "eks.amazonaws.com")
+"""How the keys of labels begin that a node group's nodes have beside the group's own."""
 _EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 # Labels that Karpenter gives nodes by itself: a pool that does not limit them has nodes with any value.
 _WELL_KNOWN = ("karpenter.k8s.aws/", "topology.kubernetes.io/", "node.kubernetes.io/", "kubernetes.io/", "karpenter.sh/capacity-type")
@@ -140,6 +143,19 @@ def _tolerates_all(toleration: Node) -> bool:
 def pools_of(program: Program, template: PodTemplate) -> list[Resource]:
     """The pools of the program that the pod may go to; none where it names no nodes."""
     return [pool for pool in program.of(NODE_POOL) if selects(template, pool)]
+
+
+def may_take(program: Program, group: Resource, template: PodTemplate) -> bool:
+    """Whether nodes of a managed node group or an Auto Scaling group have the labels that the pod wants, as far as the group says."""
+    types = types_of(program, group)
+    for key, values in wanted_labels(template).items():
+        label = group.at("labels", key)
+        had = [label.text()] if label.present else types if key == INSTANCE_TYPE else []
+        # What labels the nodes of an Auto Scaling group have is in their user data.
+        given_by_others = group.type == SCALING_GROUP or key.partition("/")[0].endswith(_GIVERS)
+        if not set(had) & set(values) and (had or not given_by_others):
+            return False
+    return True
 
 
 def all_templates(program: Program) -> Iterator[tuple[Resource, PodTemplate]]:

@@ -3,42 +3,33 @@
 import re
 from dataclasses import dataclass
 
+from guardrails import huge_pages
 from guardrails.allocatable import Allocatable, allocatable
 from guardrails.chart import CHART_TYPES, charts
-from guardrails.node import Node, shown
+from guardrails.node import Node
 from guardrails.placing import always_beside, names_pools, pools_of, wanted_labels
-from guardrails.pod_requests import KINDS, asked
+from guardrails.pod_requests import KINDS, asked, names
 from guardrails.pool import INSTANCE_TYPE, allowed_values
 from guardrails.program import Program
-from guardrails.quantity import quantity, whole
+from guardrails.quantity import whole
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.template import DEVICES, EFA, GPU, POD_TYPES, PodTemplate, count, pod_templates
-from guardrails.tokens import CONFIG_MAP, DAEMON_SET, NODE_POOL, POD
+from guardrails.tokens import CONFIG_MAP, DAEMON_SET, LAUNCH_TEMPLATE, NODE_CLASS, NODE_GROUP, NODE_POOL, POD, SCALING_GROUP
 
 _DEVICE = re.compile(r"nvidia\.com/.+|amd\.com/gpu|vpc\.amazonaws\.com/efa|aws\.amazon\.com/neuron.*")
 _COUNTED = re.compile(r"nvidia\.com/(gpu|mig-.+)|amd\.com/gpu|aws\.amazon\.com/neuron.*")
-_HUGE = re.compile(r"hugepages-([0-9]+[KMG]i)")
 _MEBIBYTE = 1024**2
-# The EFA driver's set-up on EKS keeps 5128 pages of 2 MiB on each node.
-_MOST_HUGE_WITH_EFA = 5128 * 2 * _MEBIBYTE
-_HUGE_MEDIUM = "HugePages"
 _SHARING = re.compile(r"\btimeSlicing\b|\bmps:")
 
 
 def _devices(resource: Resource, report: Report) -> None:
     for template in pod_templates(resource):
         for container in template.all_containers():
-            for name in _names(container, _DEVICE):
+            for name in names(container, _DEVICE):
                 with report.part():
                     _device(resource, container, name, report)
         with report.part():
             _helpers(resource, template, report)
-
-
-def _names(container: Node, pattern: re.Pattern[str]) -> list[str]:
-    """Resources of that form that the container names among its requests or limits."""
-    found = [name for kind in KINDS for name, _ in container.at("resources", kind).entries() if pattern.fullmatch(name)]
-    return list(dict.fromkeys(found))
 
 
 def _device(resource: Resource, container: Node, name: str, report: Report) -> None:
@@ -62,71 +53,13 @@ def _is_whole(node: Node) -> bool:
 def _helpers(resource: Resource, template: PodTemplate, report: Report) -> None:
     """A sidecar holds its devices beside the trainer; an init container may use at most those that the trainer has."""
     for container in template.init_containers():
-        for name in _names(container, _COUNTED):
+        for name in names(container, _COUNTED):
             place = container.at("resources", "limits", name)
             wanted = count(place)
             if wanted and template.is_sidecar(container):
                 report.refuse(resource, place, allowed="no device for a sidecar: its share is lost to the ranks")
             elif wanted > template.requested(name):
                 report.refuse(resource, place, allowed=f"at most {template.requested(name)}, what the pod's containers use afterwards")
-
-
-def _huge_pages(resource: Resource, report: Report) -> None:
-    for template in pod_templates(resource):
-        for holder in _holders(template):
-            for name in _names(holder, _HUGE):
-                with report.part():
-                    _huge(resource, holder, name, report)
-        with report.part():
-            _huge_total(resource, template, report)
-        with report.part():
-            _huge_volumes(resource, template, report)
-
-
-def _holders(template: PodTemplate) -> list[Node]:
-    """What has resources: the containers, and the pod itself."""
-    return [*template.all_containers(), template.spec]
-
-
-def _huge(resource: Resource, holder: Node, name: str, report: Report) -> None:
-    request, limit = (holder.at("resources", kind, name) for kind in KINDS)
-    page, wanted = quantity(name.removeprefix("hugepages-")) or 1, quantity(limit.text())
-    if limit.present and wanted is None:
-        report.refuse(resource, limit, allowed="a quantity such as 5120Mi")
-    elif not limit.present or (request.present and quantity(request.text()) != wanted):
-        report.refuse(resource, request, allowed=f"the same as the limit, which is {limit.text() or 'unset'}")
-    elif wanted and wanted % page:
-        report.refuse(resource, limit, allowed=f"a multiple of {name.removeprefix('hugepages-')}")
-    if not any(holder.at("resources", kind, other).present for kind in KINDS for other in ("cpu", "memory")):
-        report.refuse(resource, holder.at("resources"), allowed=f"cpu or memory beside {name}", found=f"only {name}")
-
-
-def _huge_total(resource: Resource, template: PodTemplate, report: Report) -> None:
-    total = asked(template, "hugepages-2Mi")
-    if total > _MOST_HUGE_WITH_EFA and template.requested(EFA):
-        found, allowed = (
-            f"asking {_mib(total)} of hugepages-2Mi",
-            f"at most {_mib(_MOST_HUGE_WITH_EFA)}, the pages that an EFA node sets aside",
-        )
-        report.refuse(resource, template.spec.at("containers"), allowed=allowed, found=found)
-
-
-def _huge_volumes(resource: Resource, template: PodTemplate, report: Report) -> None:
-    """The kubelet takes a volume's page size from its medium, or from the one size that the pod asks for."""
-    for volume in template.spec.at("volumes").elements():
-        medium = volume.at("emptyDir", "medium")
-        if not medium.text().startswith(_HUGE_MEDIUM):
-            continue
-        sizes = {name.removeprefix("hugepages-") for holder in _holders(template) for name in _names(holder, _HUGE)}
-        size = medium.text().removeprefix(_HUGE_MEDIUM).removeprefix("-")
-        if size and quantity(size) not in {quantity(each) for each in sizes}:
-            report.refuse(resource, medium, allowed=f"hugepages-{size} among a container's limits, or medium Memory")
-        elif not sizes:
-            report.refuse(resource, medium, allowed="hugepages-2Mi among a container's limits, or medium Memory")
-        elif not size and len(sizes) > 1:
-            report.refuse(
-                resource, medium, allowed=f"{' or '.join(f'{_HUGE_MEDIUM}-{each}' for each in sorted(sizes))}: the pod asks for both"
-            )
 
 
 def _fits(program: Program, report: Report) -> None:
@@ -214,10 +147,6 @@ def _plain(number: float, unit: str) -> str:
     return f"{number / 1024:.0f}Gi" if number % 1024 == 0 else f"{int(number)}Mi"
 
 
-def _mib(number: float) -> str:
-    return f"{shown(int(number / _MEBIBYTE))}Mi"
-
-
 def _pod(limits: dict[str, object], requests: dict[str, object] | None = None, **spec: object) -> Example:
     container = {"name": "main", "resources": {"limits": limits, **({"requests": requests} if requests else {})}}
     return Example(POD, {"spec": {"containers": [container], **spec}})
@@ -238,14 +167,16 @@ RULES = (
         valid=(_pod({GPU: 8, EFA: 4}),),
         invalid=(_pod({GPU: 4}, {GPU: 8}),),
     ),
-    Rule(
+    StackRule(
         id="POD05",
         name="pod-require-huge-page-limits",
         title="Huge pages are limited, whole, and there on the node",
-        types=POD_TYPES,
-        check=_huge_pages,
+        types=POD_TYPES | {NODE_POOL, NODE_CLASS, NODE_GROUP, SCALING_GROUP, LAUNCH_TEMPLATE},
+        check=huge_pages.check,
+        early=True,
         why="the API server refuses the pod, or no node has that many pages and the pod stays Pending.",
-        fix="ask the same multiple of 2Mi under requests and limits, at most 10256Mi on EFA nodes, beside cpu and memory.",
+        fix="ask the same multiple of 2Mi under requests and limits, beside cpu and memory; above 10256Mi on EFA nodes, set "
+        "vm.nr_hugepages in their user data.",
         source="Kubernetes: manage huge pages, emptyDir of Kubernetes 1.36; EKS guide: EFA, huge pages of the driver's set-up",
         valid=(_pod({"hugepages-2Mi": "5120Mi", "memory": "64Gi", EFA: 4}),),
         invalid=(_pod({"hugepages-2Mi": "11Gi", "memory": "64Gi", EFA: 4}),),

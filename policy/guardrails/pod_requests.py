@@ -1,5 +1,7 @@
 """What a pod asks of its node, as the scheduler counts it."""
 
+import re
+
 from guardrails.node import Node
 from guardrails.quantity import quantity
 from guardrails.template import PodTemplate
@@ -23,6 +25,12 @@ def asked(template: PodTemplate, unit: str) -> float:
             sidecars += own
     total = max(together + sidecars, most)
     return _of_the_pod(template, unit, total) + (quantity(template.spec.at("overhead", unit).text()) or 0.0)
+
+
+def names(container: Node, pattern: re.Pattern[str]) -> list[str]:
+    """Resources of that form that the container names among its requests or limits."""
+    found = [name for kind in KINDS for name, _ in container.at("resources", kind).entries() if pattern.fullmatch(name)]
+    return list(dict.fromkeys(found))
 
 
 def of_the_pod(template: PodTemplate, kind: str, unit: str) -> Node:

@@ -20,6 +20,7 @@ from tests.unit.policy.cases.batch_job import ENV_FROM, SET, shell
 from tests.unit.policy.cases.csi import CSI, FILES, FROM_FILES, MADE, volume
 from tests.unit.policy.cases.eks import MADE_ENTRY, MADE_ROLE, TRAINING, entry, in_cluster, of_cluster, policy, policy_of
 from tests.unit.policy.cases.network import CLOSED, CLUSTER, ML, OPEN, carrying, group, two_lists
+from tests.unit.policy.cases.pod_devices import IN_P5, USER_DATA, hungry
 from tests.unit.policy.mutation import REMOVE, with_each
 from tests.unit.policy.test_cases import name
 
@@ -240,3 +241,9 @@ def test_an_unknown_variable_matters_only_where_it_is_used() -> None:
         )
         assert violations(said, "MPI02") == []
         assert bool(not_evaluated(said, "MPI02")) is not decided
+
+
+def test_user_data_that_is_not_known_may_set_huge_pages_aside() -> None:
+    said = analyze(b.node_class({USER_DATA: UNKNOWN}), b.node_pool(), hungry(**IN_P5))
+    assert violations(said, "POD05") == []
+    assert any("p5-class.spec.userData" in each for each in not_evaluated(said, "POD05"))

@@ -1,11 +1,12 @@
 """Devices, huge pages and the size of nodes."""
 
+import base64
 from typing import Any
 
 from guardrails import tokens
 from guardrails.template import EFA, GPU
 from tests.unit.policy import builders as b
-from tests.unit.policy.analyzer import Thing
+from tests.unit.policy.analyzer import UNKNOWN, Thing
 from tests.unit.policy.case import invalid, valid
 from tests.unit.policy.cases.pod_security import pod
 
@@ -75,6 +76,22 @@ def either(*teams: str, **requests: str) -> Thing:
     return asking(requests=requests, affinity=affinity)
 
 
+def hungry(**spec: Any) -> Thing:
+    """A pod that asks for more huge pages than the driver's set-up leaves."""
+    return asking({HUGE: "21000Mi", "memory": "720Gi", EFA: 4}, **spec)
+
+
+def group_of(script: str, *, kind: str = tokens.NODE_GROUP, **properties: Any) -> tuple[Thing, Thing]:
+    """A group of nodes with a launch template that runs the script."""
+    encoded = base64.b64encode(f"#!/bin/sh\n{script}\n".encode()).decode()
+    template = Thing(type=tokens.LAUNCH_TEMPLATE, name="template", properties={"id": "lt-1", "userData": encoded})
+    return template, Thing(type=kind, name="nodes", properties={"launchTemplate": {"id": "lt-1"}, **properties})
+
+
+SYSCTL, USER_DATA = "sysctl -w vm.nr_hugepages=10500", "spec/userData"
+PAGES, IN_P5 = {USER_DATA: f"#!/bin/sh\n{SYSCTL}\n"}, {"nodeSelector": {"karpenter.sh/nodepool": "p5"}}
+
+
 def no_huge_of(name: str) -> Thing:
     return asking({"memory": "1Gi"}, initContainers=[{"name": "i", "resources": {"limits": {HUGE: name, "memory": "1Gi"}}}])
 
@@ -135,6 +152,39 @@ CASES = (
         says="asking 10258Mi of hugepages-2Mi; allowed: at most 10256Mi",
         edge=True,
     ),
+    # Another number of pages is set up by hand: for Gaudi always, for others by the user data of their nodes.
+    valid("POD05", asking({HUGE: "21000Mi", "memory": "720Gi", EFA: 4, "habana.ai/gaudi": 8})),
+    invalid("POD05", asking({HUGE: "21000Mi", "memory": "720Gi", EFA: 4, "habana.ai/gaudi": 0}), says="asking 21000Mi", edge=True),
+    *(
+        valid("POD05", *nodes, hungry(**spec), edge=edge)
+        for nodes, spec, edge in (
+            ((b.node_class(PAGES), b.node_pool()), IN_P5, False),
+            ((b.node_class({USER_DATA: '[settings.kernel.sysctl]\n"vm.nr_hugepages" = "10500"'}), b.node_pool()), IN_P5, False),
+            ((b.node_class(PAGES), b.node_pool()), {}, True),
+            ((b.node_class(), b.node_pool(), *group_of(SYSCTL)), {}, True),
+            (group_of(SYSCTL, instanceTypes=["p5.48xlarge"]), {"nodeSelector": {TYPE: "p5.48xlarge"}}, False),
+            (group_of(SYSCTL, labels={"team": "ml"}), {"nodeSelector": {"team": "ml"}}, False),
+            (group_of(SYSCTL, kind=tokens.SCALING_GROUP), {"nodeSelector": {"team": "ml"}}, True),
+            ((b.node_class({USER_DATA: UNKNOWN}), b.node_pool(), *group_of(SYSCTL)), {}, True),
+        )
+    ),
+    *(
+        invalid("POD05", *nodes, hungry(**spec), says="at most 10256Mi, the pages that an EFA node sets aside unless", edge=edge)
+        for nodes, spec, edge in (
+            ((b.node_class(), b.node_pool()), IN_P5, False),
+            ((b.node_class({USER_DATA: "echo never > /sys/kernel/mm/transparent_hugepage/enabled"}), b.node_pool()), IN_P5, True),
+            ((b.node_class(PAGES), b.node_pool({"spec/template/spec/nodeClassRef/name": "other"})), IN_P5, True),
+            ((b.node_class(PAGES), b.node_pool()), {"nodeSelector": {"karpenter.sh/nodepool": "cpu"}}, True),
+            ((b.node_class(), b.node_pool(), *group_of(SYSCTL)), IN_P5, True),
+            (group_of(SYSCTL, instanceTypes=["p4d.24xlarge"]), {"nodeSelector": {TYPE: "p5.48xlarge"}}, True),
+            (group_of(SYSCTL, labels={"team": "vision"}), {"nodeSelector": {"team": "ml"}}, True),
+            (group_of(SYSCTL), {"nodeSelector": {"team": "ml"}}, True),
+            (group_of("sysctl -w vm.max_map_count=262144"), {}, False),
+        )
+    ),
+    # Limits are judged whatever the nodes are, and a pod that nobody can count hides no other.
+    invalid("POD05", b.node_class(PAGES), b.node_pool(), asking({HUGE: "3Mi", "memory": "1Gi"}, **IN_P5), says="a multiple of 2Mi"),
+    invalid("POD05", b.volcano_job({"spec/tasks": UNKNOWN}), asking({HUGE: "3Mi", "memory": "1Gi"}), says="a multiple of 2Mi", edge=True),
     invalid("POD05", asking({HUGE: "5120Mi", "memory": "1Gi"}, {HUGE: "2Mi"}), says="same as the limit, which is 5120Mi"),
     invalid("POD05", asking({"memory": "1Gi"}, {HUGE: "2Mi"}), says="same as the limit, which is unset"),
     invalid("POD05", asking({HUGE: "3Mi", "memory": "1Gi"}), says="a multiple of 2Mi"),
