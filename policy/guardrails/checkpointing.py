@@ -21,13 +21,18 @@ from guardrails.world import TRAINERS, mounted_config_maps, programs, trains
 
 _DIRECTORY = ("--save", "--save-dir")
 # Beside one of those they may be for logs, or for a checkpoint that is read.
-_PERHAPS = ("--output-dir", "--checkpoint-dir", "--ckpt-dir", "--checkpoint-path", "--checkpoint.directory")
+_PERHAPS = (
+    *("--output-dir", "--checkpoint-dir", "--ckpt-dir", "--checkpoint.directory"),
+    *("--checkpoint-path", "--checkpoint-file", "--checkpoint-filename"),
+)
 _DIRECTORY_VARIABLES = frozenset({"CHECKPOINT_DIR", "CHECKPOINT_PATH", "CKPT_DIR", "SAVE_DIR"})
 _OVERRIDE, _KEEP_OVERRIDE = "checkpoint.directory=", "checkpoint.keep="
 _RELATIVE = re.compile(r"(?!([0-9]+|true|false|yes|no|none)$)[\w.][\w./-]*", re.IGNORECASE)
 _MOVES = re.compile(r"cd|pushd|--?wdir|-wd|--chdir(=.*)?|.*\.sh|.*entrypoint.*")
 _NOT_KEPT = ("configMap", "secret", "downwardAPI", "projected")
 _FILE = re.compile(r".*\.(pt|pth|ckpt|bin|safetensors|tar)")
+# Whether rank 0 alone saves is the program's affair.
+_ONE_FILE = "a kill while one file is written over leaves none whole, and ranks that each save it overwrite one another"
 _KEEP = (
     "--save-total-limit",
     "--keep",
@@ -126,10 +131,11 @@ def _fault(job: Resource, container: Node, writers: Sequence[_Writer], folder: s
     path = _path(container, folder)
     if path is None:
         return ()
-    if path.startswith("/") and _FILE.fullmatch(path) and _are_several(writers):
-        return folder, "a folder with one folder for each step: ranks that write one file overwrite each other"
     lost = [f"{why}{each.where}" for each in writers if (why := _lost(job, container, each, path, program))]
-    return (f"{folder} ({lost[0]})", "a path on a claim of lasting storage, or an upload beside it") if lost else ()
+    if lost:
+        return f"{folder} ({lost[0]})", "a path on a claim of lasting storage, or an upload beside it"
+    is_one_file = path.startswith("/") and _FILE.fullmatch(path) and _are_several(writers)
+    return (folder, f"a folder with one folder for each step: {_ONE_FILE}") if is_one_file else ()
 
 
 def _path(container: Node, folder: str) -> str | None:
@@ -157,7 +163,7 @@ def _directories(container: Node, writers: Sequence[_Writer]) -> Iterator[tuple[
     """Where the container says that checkpoints go: the place that says so, and folders that it may mean."""
     place, calls = command.place(container), programs(container)
     sure = {call: folders for call in calls if (folders := _told(call, _DIRECTORY, writers) + _overridden(call))}
-    perhaps = {} if sure else {call: folders for call in calls if (folders := _told(call, _PERHAPS, writers))}
+    perhaps = {} if sure else {call: folders for call in calls if (folders := _written(_told(call, _PERHAPS, writers), writers))}
     said = [[each] for call in command.likely([*sure]) for each in sure[call]]
     trainers = command.likely([*perhaps])
     # Where no program says that it trains, what another one of them writes may be no checkpoint.
@@ -176,6 +182,16 @@ def _directories(container: Node, writers: Sequence[_Writer]) -> Iterator[tuple[
 def _told(call: command.Invocation, options: Sequence[str], writers: Sequence[_Writer]) -> list[str]:
     """The folders that a command's options name."""
     return [value for name in options if _is_of_checkpoints(name, value := call.option(name) or "", writers)]
+
+
+def _written(folders: Sequence[str], writers: Sequence[_Writer]) -> list[str]:
+    """Those of the folders that are not only read from, as what is mounted read-only."""
+    return [folder for folder in folders if not all(_is_only_read(each, folder) for each in writers)]
+
+
+def _is_only_read(writer: _Writer, folder: str) -> bool:
+    mount = _innermost(list(_own_mounts(writer.template, writer.container)), posixpath.normpath(folder))
+    return mount is not None and mount.place.at("readOnly").value is True
 
 
 def _overridden(call: command.Invocation) -> list[str]:

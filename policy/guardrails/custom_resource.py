@@ -21,7 +21,7 @@ _SCHEMAS = Schemas(_SHARED)
 
 def _shape(resource: Resource, report: Report) -> None:
     with report.part():
-        _below(resource, resource.properties, _KINDS[resource.type], report)
+        _below(resource, resource.properties, _KINDS[resource.written or resource.type], report)
     with report.part():
         _name(resource, report)
     with report.part():

@@ -3,7 +3,7 @@
 import difflib
 from typing import TypeGuard
 
-from guardrails.deepspeed_fields import AUTO, autos, numeric, sections, truth, whole
+from guardrails.deepspeed_fields import AUTO, autos, numeric, sections, trainer_fills, truth, whole
 from guardrails.document import DocumentError, read_hjson
 from guardrails.facts import load
 from guardrails.node import Node
@@ -67,10 +67,11 @@ def _sizes(config: Resource, report: Report) -> None:
     for name in (_GLOBAL, _MICRO, _STEPS):
         with report.part():
             _positive(config, config.at(name), report)
+    way_out = "; where Hugging Face's Trainer alone reads the file, an exemption" if trainer_fills(config.properties) else ""
     for keys, node in autos(config.properties):
         with report.part():
             if node.value == AUTO:
-                report.refuse(config, node, allowed=_instead_of_auto(keys))
+                report.refuse(config, node, allowed=f"{_instead_of_auto(keys)}{way_out}")
     for keys, section in sections().items():
         with report.part():
             for name, node in config.at(*keys).entries():
@@ -382,7 +383,8 @@ RULES = (
         types=_TYPES,
         check=_sizes,
         why="all ranks stop at start-up, often with a TypeError that names no field, or the word auto is dropped for a default in silence.",
-        fix="write numbers, true and false without quotes; auto is only for the Hugging Face Trainer, which replaces it.",
+        fix="write numbers, true and false without quotes; auto is only for Hugging Face's Trainer and Accelerate, which replace it: "
+        "exempt a file that they alone read, as docs/policies.md says.",
         source="DeepSpeed 0.19.8, measured: runtime/config.py and its models; pydantic 2.14; field guide section on DeepSpeed",
         valid=(_ds(zero_optimization={"stage": 2, "reduce_bucket_size": 500000000}),),
         invalid=(_ds(zero_optimization={"stage": 2, "reduce_bucket_size": "auto"}),),

@@ -122,6 +122,13 @@ def autos(node: Node, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, .
         yield from autos(member, keys)
 
 
+def trainer_fills(config: Node) -> bool:
+    """Whether Hugging Face's Trainer puts a value for each auto; a file that it alone reads is whole then."""
+    filled = load("deepspeed")["auto"]["filled"]
+    # A list with the word in it is not the word.
+    return all(".".join(keys) in filled and config.at(*keys).raw == AUTO for keys, _ in autos(config))
+
+
 def _field(kind: str | Mapping[str, Any]) -> Field:
     given = {"is": kind} if isinstance(kind, str) else dict(kind)
     of, any_case = tuple(given.pop("of", ())), given.pop("anyCase", False)

@@ -18,7 +18,9 @@ _OWN_ADDRESS = re.compile(
 )
 _REFERENCE = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))(?:\.[\w.-]+)?")
 _OWN_FIELDS = frozenset({"status.podIP", "status.podIPs", "metadata.name", "status.hostIP"})
-_MEETING = ("--master-addr", "--main-process-ip", "--rdzv-endpoint")
+_ENDPOINT = "--rdzv-endpoint"
+_MEETING = ("--master-addr", "--main-process-ip", _ENDPOINT)
+_OF_MASTER = frozenset({"MASTER_ADDR", "PET_MASTER_ADDR"})
 RANK_0 = "the name of rank 0's pod under the headless Service"
 """What is allowed in place of another address."""
 # A variable that stands for one that stands for one, and so on.
@@ -40,7 +42,7 @@ def meeting_point(resource: Resource, report: Report) -> None:
             with report.part():
                 for call in _of_several_nodes(resource, template, container):
                     _own_option(resource, template, container, call, report)
-            for name in gang.MEETING_VARIABLES:
+            for name in _variables_read(resource, template, container):
                 with report.part():
                     _own_variable(resource, template, container, name, report)
 
@@ -53,7 +55,7 @@ def _no_pods_names(resource: Resource, template: PodTemplate, report: Report) ->
     for container in template.all_containers():
         with report.part():
             for call in _of_several_nodes(resource, template, container):
-                told = ((name, call.option(name)) for name in _MEETING)
+                told = ((name, call.option(name)) for name in _options_read(call, container))
                 _judge_names(
                     resource, command.place(container), [(name, f"{name} {value}", value) for name, value in told if value], report
                 )
@@ -64,7 +66,7 @@ def _no_pods_names(resource: Resource, template: PodTemplate, report: Report) ->
 def _no_pods_variables(resource: Resource, template: PodTemplate, container: Node, report: Report) -> None:
     if gang.size(resource, template) < 2 and not _of_several_nodes(resource, template, container):
         return
-    for name in gang.MEETING_VARIABLES:
+    for name in _variables_read(resource, template, container):
         for variable in environment.settings(container, name):
             # Those that the training operator gives are none of the job's own, and right.
             if variable.literal is not None or resource.type != PYTORCH_JOB:
@@ -88,6 +90,22 @@ def _of_several_nodes(resource: Resource, template: PodTemplate, container: Node
     return [call for call in calls if gang.nodes(call, container) is None]
 
 
+def _options_read(call: command.Invocation, container: Node) -> tuple[str, ...]:
+    """The options that say where a call looks for others; torchrun reads the master's address for a static rendezvous alone."""
+    return (_ENDPOINT,) if _meets_at_endpoint(call, container) else _MEETING
+
+
+def _variables_read(resource: Resource, template: PodTemplate, container: Node) -> list[str]:
+    """As `_options_read`, of variables: whatever the master's address is, torchrun gives its ranks the one that it found."""
+    calls = _of_several_nodes(resource, template, container)
+    passed_over = _OF_MASTER if calls and all(_meets_at_endpoint(call, container) for call in calls) else ()
+    return [name for name in gang.MEETING_VARIABLES if name not in passed_over]
+
+
+def _meets_at_endpoint(call: command.Invocation, container: Node) -> bool:
+    return call.launcher in command.TORCHRUN and gang.is_dynamic(call, container) and gang.meets(call, container)
+
+
 def _is_rank_0(resource: Resource, template: PodTemplate, container: Node, call: command.Invocation) -> bool:
     """Whether only rank 0, which the others look for, runs the call: it may know itself by any address that it has."""
     rank = gang.rank(call, container)
@@ -108,7 +126,7 @@ def has_other_ranks(container: Node, rank: str) -> bool:
 def _own_option(resource: Resource, template: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:
     name = "<job>-master-0, or <job>-worker-0 where there is none" if resource.type == PYTORCH_JOB else "job-0.service"
     place, allowed = command.place(container), f"the address of rank 0's pod, such as {name}"
-    for name in _MEETING:
+    for name in _options_read(call, container):
         value = call.option(name)
         if value and is_own(container, value) and not _is_rank_0(resource, template, container, call):
             report.refuse(resource, place, allowed=f"{name} with {allowed}", found=f"{name} {value}")

@@ -2,14 +2,14 @@
 
 from guardrails import gang
 from guardrails.environment import Variable, variables
-from guardrails.facts import efa_interfaces
+from guardrails.facts import efa_interfaces, instance_types
 from guardrails.node import Node
 from guardrails.placing import wanted_labels
 from guardrails.pool import INSTANCE_TYPE
 from guardrails.quantity import whole
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.template import EFA, GPU, POD_TYPES, WORKER, PodTemplate, count, only_launches, pod_templates
-from guardrails.tokens import POD
+from guardrails.template import EFA, GPU, POD_TYPES, PodTemplate, count, only_launches, pod_templates
+from guardrails.tokens import MPI_JOB, POD, PYTORCH_JOB
 
 _NO_PLUGIN = "none"
 """With it NCCL uses its own transports."""
@@ -42,26 +42,42 @@ def _count_fits_type(resource: Resource, template: PodTemplate, report: Report) 
         return
     if asked > max(counts):
         report.refuse(resource, place, allowed=f"at most {max(counts)} {EFA} on {names}", found=f"asking {asked} {EFA}")
-    elif asked == 0 and min(counts) > 0 and (pods := gang.size(resource, template)) > 1 and template.requested(GPU) > 0:
-        allowed = f"{min(counts)} {EFA} on {names}, because {pods} pods with GPUs train together"
-        report.refuse(resource, place, allowed=allowed, found=f"asking no {EFA}")
+    elif asked == 0 and (part := min(_part(template, name) for name in types)) and (pods := gang.size(resource, template)) > 1:
+        of = f"on {names}" if part == min(counts) else f"for {template.requested(GPU)} of the GPUs of {names}"
+        report.refuse(resource, place, allowed=f"{part} {EFA} {of}, because {pods} pods with GPUs train together", found=f"asking no {EFA}")
+
+
+def _part(template: PodTemplate, instance_type: str) -> int:
+    """Interfaces that go with the GPUs a pod takes of the type; 0 where pods that share the node have less than one each."""
+    instance = instance_types().get(instance_type)
+    if instance is None or GPU not in instance.counted_as:
+        return 0
+    return instance.efa * min(template.requested(GPU), instance.count) // instance.count
 
 
 def _environment_without_request(resource: Resource, template: PodTemplate, report: Report) -> None:
     for container in template.containers():
         selecting = [variable for variable in variables(container) if _selects_efa(variable)]
-        if not selecting or _asks_for_efa(resource, template, container):
+        workers = _workers_of(resource, template)
+        if not selecting or any(map(_asks, (container, *workers))):
             continue
         for variable in selecting:
-            where = "for workers that ask" if only_launches(resource, template) else "in a container that asks"
+            where = "for workers that ask" if workers else "in a container that asks"
             report.refuse(resource, variable.value, allowed=f"only {where} for {EFA}", found=f"{variable.name}={variable.text}")
 
 
-def _asks_for_efa(resource: Resource, template: PodTemplate, container: Node) -> bool:
-    if only_launches(resource, template):
-        workers = [each for each in pod_templates(resource) if each.role == WORKER]
-        return any(_asks(one) for each in workers for one in each.containers())
-    return _asks(container)
+def _workers_of(resource: Resource, template: PodTemplate) -> list[Node]:
+    """The containers of the other pods, where they run the ranks and this one none: it launches them, or is the head of a Ray cluster."""
+    if not _runs_no_rank(resource, template):
+        return []
+    return [one for each in pod_templates(resource) if each.spec.path != template.spec.path for one in each.containers()]
+
+
+def _runs_no_rank(resource: Resource, template: PodTemplate) -> bool:
+    if resource.type == MPI_JOB:
+        return only_launches(resource, template)
+    # Each pod of a PyTorchJob is told a rank.
+    return resource.type != PYTORCH_JOB and not gang.computes(template)
 
 
 def _asks(container: Node) -> bool:
@@ -72,13 +88,21 @@ def _asks(container: Node) -> bool:
 
 
 def _devices_of_the_host(resource: Resource, template: PodTemplate, report: Report) -> None:
-    """The plug-in mounts the pod's own devices; the whole folder over them makes EFA find none."""
-    if not any(map(_asks, template.containers())):
+    """The plug-in adds the pod's own devices; beside them the folder shows those that only the pods of others may open."""
+    if not any(_asks(container) and not _opens_all(template, container) for container in template.containers()):
         return
     for volume in template.spec.at("volumes").elements():
         place = volume.at("hostPath", "path")
         if place.text().rstrip("/").startswith("/dev/infiniband"):
-            report.refuse(resource, place, allowed=f"no such volume: it hides the devices that the plug-in alone brings with {EFA}")
+            allowed = f"no such volume: the plug-in alone brings what is asked as {EFA}, and libfabric gives up at one it may not open"
+            report.refuse(resource, place, allowed=allowed)
+
+
+def _opens_all(template: PodTemplate, container: Node) -> bool:
+    """Whether a container may open each interface of its node: a privileged one, or one that has asked for them all."""
+    most = [efa_interfaces().get(name) for name in wanted_labels(template).get(INSTANCE_TYPE) or [""]]
+    asked = count(container.at("resources", "limits", EFA))
+    return container.at("securityContext", "privileged").value is True or all(each is not None and asked >= each for each in most)
 
 
 def _selects_efa(variable: Variable) -> bool:
@@ -103,8 +127,9 @@ RULES = (
         types=POD_TYPES,
         check=_efa_requests,
         why="no interface is attached, or none is found: a multi-node job trains over TCP at a fraction of the speed without any error.",
-        fix="set requests and limits of vpc.amazonaws.com/efa to the count of the instance type, or remove the EFA environment.",
-        source="EKS guide: EFA; Karpenter 1.14.1 instance-type reference",
+        fix="set requests and limits of vpc.amazonaws.com/efa to the count of the instance type, or to the part of it that goes with the "
+        "pod's GPUs, or remove the EFA environment.",
+        source="EKS guide: EFA; Karpenter 1.14.1 instance-type reference; rdma-core and libfabric, how they list devices",
         valid=(_pod_with({GPU: 8, EFA: 4}),),
         invalid=(_pod_with({GPU: 8}),),
     ),

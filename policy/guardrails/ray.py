@@ -158,13 +158,14 @@ def _password(resource: Resource, password: Node, report: Report) -> None:
 
 def _authentication(resource: Resource, cluster: Node, report: Report) -> None:
     mode, version = cluster.at("authOptions", "mode"), cluster.at("rayVersion")
-    if mode.text() == "token":
+    if mode.text() == "token" and not resource.written:
         if not _knows_tokens(_VERSION.match(version.text())):
             report.refuse(resource, version, allowed=_SINCE)
         return
     by_hand = [(group, _asks_for_a_token(group)) for group in groups(resource)]
     if not any(asks for _, asks in by_hand):
-        report.refuse(resource, mode, allowed="token: without it every pod that reaches the head runs code on all nodes")
+        kept = " in ray.io/v1 (v1alpha1 drops the field)" if resource.written else ""
+        report.refuse(resource, mode, allowed=f"token{kept}: without it every pod that reaches the head runs code on all nodes")
         return
     for group, asks in by_hand:
         container = ray_container(group)

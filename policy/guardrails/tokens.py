@@ -87,5 +87,8 @@ QUEUE = "kubernetes:scheduling.volcano.sh/v1beta1:Queue"
 SLURM_CONTROLLER = "kubernetes:slinky.slurm.net/v1beta1:Controller"
 RAY_SERVICE = "kubernetes:ray.io/v1:RayService"
 
+SERVED_BESIDE: dict[str, str] = {kind.replace("/v1:", "/v1alpha1:"): kind for kind in (RAY_CLUSTER, RAY_JOB, RAY_SERVICE)}
+"""Older versions that the API server still takes -> the kind that rules know, of which they lack newer fields."""
+
 MPI_JOBS_OF_OLD = frozenset(f"kubernetes:kubeflow.org/{version}:MPIJob" for version in ("v1", "v1alpha1", "v1alpha2", "v2alpha1"))
 """No API server has them since mpi-operator 0.4."""

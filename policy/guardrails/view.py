@@ -21,6 +21,7 @@ from guardrails.tokens import (
     DEEPSPEED,
     LIST,
     RELEASE,
+    SERVED_BESIDE,
     UNJUDGED,
     UNSEEN,
     VOLCANO_CRON_JOB,
@@ -116,7 +117,9 @@ def documents(node: Node) -> Iterator[Node]:
 
 
 def canonical(kind: str) -> str:
-    """The token that rules know, of `kubernetes:v1:Pod`, as a custom resource sends it, or of pulumi-aws's second types of buckets."""
+    """The token that rules know, of a core kind as a custom resource sends it, an older version, or pulumi-aws's second bucket."""
+    if kind in SERVED_BESIDE:
+        return SERVED_BESIDE[kind]
     prefix = f"{_KUBERNETES}v1:"
     if kind.startswith(prefix):
         return f"{_KUBERNETES}core/v1:{kind.removeprefix(prefix)}"
@@ -126,7 +129,9 @@ def canonical(kind: str) -> str:
 
 def _canonical(resource: Resource) -> Resource:
     kind = canonical(resource.type)
-    return resource if kind == resource.type else _part(resource, kind, resource.properties)
+    if kind == resource.type:
+        return resource
+    return replace(_part(resource, kind, resource.properties), written=resource.type if resource.type in SERVED_BESIDE else "")
 
 
 def _carried(resource: Resource) -> Iterator[Resource]:
@@ -282,7 +287,7 @@ def _mentions(text: str) -> bool:
 
 
 def _part(owner: Resource, kind: str, node: Node) -> Resource:
-    return replace(owner, type=kind, name=_name(owner, node), properties=node)
+    return replace(owner, type=kind, written="", name=_name(owner, node), properties=node)
 
 
 def _concealing(owner: Resource, text: Node, parsed: Any) -> Resource:

@@ -270,6 +270,18 @@ def test_the_configuration_of_the_pack_holds_for_files_too(pools: str, tmp_path:
     assert main([pools, "--config", str(config)]) == 0
 
 
+@pytest.mark.parametrize("resource", ["ds.json", "*/ds.json", "ds*"])
+def test_a_deepspeed_file_is_exempted_by_its_name(resource: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, config = tmp_path / "ds.json", tmp_path / "config.json"
+    file.write_text('{"train_batch_size": "auto"}')
+    exemption = {"rule": "DSP02", "resource": resource, "reason": "the Trainer alone reads it", "expires": "2999-01-01"}
+    config.write_text(json.dumps({"guardrails": {"exemptions": [exemption]}}))
+    assert main([str(file)]) == 1
+    assert "where Hugging Face's Trainer alone reads the file, an exemption" in " ".join(capsys.readouterr().out.split())
+    assert main([str(file), "--config", str(config), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["results"] == []
+
+
 def test_an_exemption_that_nothing_needs_is_a_note_without_a_place(pools: str) -> None:
     (note,) = [row for row in check([pools], configuration=read_configuration(IDLE, RULES)) if row.kind is Kind.NOTE]
     assert "is not used" in note.message

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from guardrails import tokens
+from guardrails import RULES, tokens
+from guardrails.facts import custom_resource_schemas
 from guardrails.node import UNKNOWN, Node
 from guardrails.rule import Resource
 from guardrails.view import views
@@ -65,6 +66,15 @@ def test_the_second_type_of_a_bucket_is_the_first() -> None:
         assert (only.type, only.name, only.urn, only.sources) == (kind, "owner", URN, second.sources)
     (other,) = views(Resource(type="aws:s3/bucketObjectv2:BucketObjectv2", name="owner", properties=Node({})))
     assert other.type == "aws:s3/bucketObjectv2:BucketObjectv2"
+
+
+def test_every_version_that_is_served_is_judged_as_the_one_that_rules_know() -> None:
+    known = {kind for rule in RULES if rule.id != "KUB01" for kind in rule.types}
+    for kind in custom_resource_schemas()[0]:
+        (first, *_) = views(Resource(type=kind, name="owner", urn=URN, properties=Node({}), sources={"spec": ["urn"]}))
+        assert first.type in known, kind
+        assert (first.name, first.urn, first.sources) == ("owner", URN, {"spec": ["urn"]})
+        assert first.written == ("" if first.type == kind else kind)
 
 
 def test_a_release_carries_what_its_values_hold() -> None:

@@ -575,6 +575,8 @@ def torch_job(address: str, **changes: Any) -> Thing:
 
 
 NO_MASTER = {f"{b.TORCH_ROLES}/Master": b.DELETE, f"{b.TORCH_CONTAINER}/command": list(meeting_at("align-master-0"))}
+AT_ENDPOINT = ("--nnodes=4", "--rdzv-backend=c10d", "--rdzv-endpoint=pretrain-0.ranks:29500")
+PET_ENDPOINT = {"PET_RDZV_BACKEND": "c10d", "PET_RDZV_ENDPOINT": "pretrain-0.ranks:29500"}
 NO_HOST_NAMES = {"network": {"enableDNSHostnames": False}}
 HOSTS = (
     *(
@@ -590,7 +592,29 @@ HOSTS = (
     invalid(
         "JOB02", torchrun("--nnodes=4", "--rdzv-endpoint=pretrain-4.ranks:29500"), says="is --rdzv-endpoint pretrain-4.ranks:29500; all"
     ),
-    invalid("JOB02", job({ENV: variables(MASTER_ADDR="pretrain-0.wrong")}), says="env[0].value is MASTER_ADDR=pretrain-0.wrong", edge=True),
+    invalid(
+        "JOB02",
+        torchrun("--nnodes=4", **{ENV: variables(MASTER_ADDR="pretrain-0.wrong")}),
+        says="env[0].value is MASTER_ADDR=pretrain-0.wrong",
+        edge=True,
+    ),
+    # With a rendezvous at an endpoint torchrun reads no master's address, and gives its ranks its own.
+    *(valid("JOB02", job({ENV: variables(MASTER_ADDR=address)}), edge=True) for address in ("pretrain-0.wrong", "localhost")),
+    valid("JOB02", torchrun(*AT_ENDPOINT, "--master-addr=localhost", "--node-rank=0")),
+    valid("JOB02", torchrun(*AT_ENDPOINT, "--master-addr=pretrain-9.ranks")),
+    valid("JOB02", torchrun("--nnodes=4", "--master-addr=localhost", **{ENV: variables(**PET_ENDPOINT)}), edge=True),
+    invalid(
+        "JOB02", torchrun("--nnodes=4", "--rdzv-backend=c10d", "--master-addr=localhost"), says="is --master-addr localhost", edge=True
+    ),
+    invalid(
+        "JOB02", torchrun(*AT_ENDPOINT, "--rdzv-backend=static", "--master-addr=localhost"), says="is --master-addr localhost", edge=True
+    ),
+    invalid("JOB02", torchrun(*AT_ENDPOINT[:2], "--rdzv-endpoint=localhost:29500"), says="is --rdzv-endpoint localhost:29500"),
+    invalid(
+        "JOB02",
+        shell("export MASTER_ADDR=$(hostname)", f"torchrun {' '.join(AT_ENDPOINT[:2])} --rdzv-endpoint=$MASTER_ADDR:29500 x"),
+        says="is --rdzv-endpoint",
+    ),
     invalid("JOB02", shell("export PET_MASTER_ADDR=pretrain-9.ranks", "torchrun --nnodes=4 x"), says="is PET_MASTER_ADDR=pretrain-9.ranks"),
     *(
         valid("JOB02", torchrun("--nnodes=4", f"--master-addr={address}"), edge=True)

@@ -383,6 +383,25 @@ CASES = (
     # What is beside a place inside the working folder, or beside a file, is looked at too.
     invalid("CKP01", gang("--save runs", None, **variable("SAVE_DIR", "/tmp/run")), says="env[0].value is /tmp/run"),
     invalid("CKP01", gang("--save /state/ckpt.pt", None, **variable("SAVE_DIR", "/tmp/run")), says="env[0].value is /tmp/run"),
+    # Where it is told a file.
+    invalid("CKP01", gang("--checkpoint-file=/tmp/ckpt"), says="is /tmp/ckpt (in the container's own file system)"),
+    invalid("CKP01", gang("--checkpoint_file /state/ckpt", EMPTY), says="is /state/ckpt (on emptyDir state)"),
+    invalid("CKP01", gang("--checkpoint-filename /state/run.pth.tar"), says="is /state/run.pth.tar; allowed: a folder with one"),
+    invalid(
+        "CKP01", gang("--checkpoint-path=/state/snapshot.pt"), says="a kill while one file is written over leaves none whole, and ranks"
+    ),
+    valid("CKP01", gang("--checkpoint-file /tmp/base.pt --output-dir /state/run"), edge=True),
+    # What is only read may be one file, and anywhere.
+    *(
+        valid("CKP01", gang(f"{option} /tmp/base.pt --save /state/run"))
+        for option in ("--resume-from-checkpoint", "--load", "--restore-file", "--pretrained-model-path", "--init-checkpoint")
+    ),
+    valid("CKP01", gang("--checkpoint-path /data/base.pt", **READ_ONLY)),
+    valid("CKP01", gang("--checkpoint-dir /data/base", {"hostPath": {"path": "/opt/models"}}, **READ_ONLY), edge=True),
+    invalid("CKP01", gang("--checkpoint-dir /data/base --output-dir /tmp/run", **READ_ONLY), says="is /tmp/run (in the container's own"),
+    invalid(
+        "CKP01", gang("--save /data/run", {"hostPath": {"path": "/opt/models"}}, **READ_ONLY), says="/data/run (on hostPath", edge=True
+    ),
     valid("CKP02", gang("--save-only-model 0")),
     valid("CKP02", gang("--save-only-model No")),
     valid("CKP02", gang("", {"configMap": {"name": "settings"}}), b.mpi_job(), config_map(auto_resume="true")),

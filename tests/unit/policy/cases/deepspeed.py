@@ -11,6 +11,7 @@ from tests.unit.policy.analyzer import Thing
 from tests.unit.policy.case import invalid, valid
 
 MICRO, STEPS, TOTAL = "train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "train_batch_size"
+FILLED = {"bf16": {"enabled": "auto"}, "gradient_clipping": "auto", TOTAL: "auto", MICRO: "auto"}
 VOLUMES = [{"name": "deepspeed", "configMap": {"name": "deepspeed"}}]
 
 
@@ -361,6 +362,12 @@ CASES = (
     valid("DSP02", ds(pipeline={"stages": "auto"}, data_types={"keep_in_fp32_modules": "auto"}, expert_parallel={"top_k": "auto"})),
     valid("DSP02", zero(3, zenflow={"select_strategy": "auto", "update_interval": "auto"})),
     valid("DSP02", ds(autotuning={"tuner_type": "auto"})),
+    # What Hugging Face's Trainer fills in is right where it reads the file, which the file does not tell.
+    invalid("DSP02", ds(**FILLED), says="gradient_clipping is auto; allowed: a value: only the Hugging Face Trainer fills in auto; where"),
+    invalid("DSP02", ds(**FILLED), says="its default for enabled; where Hugging Face's Trainer alone reads the file, an exemption"),
+    invalid("DSP02", ds(gradient_clipping="auto", zero_optimization={"stage": "auto"}), says="fills in auto.\n", edge=True),
+    invalid("DSP02", ds(optimizer={"type": "AdamW", "params": {"betas": [0.9, "auto"]}}), says="fills in auto.\n", edge=True),
+    invalid("DSP02", ds(optimizer={"type": "AdamW", "params": {"betas": "auto"}}), says="fills in auto; where", edge=True),
     invalid("DSP02", ds(bf16={"enabled": "auto"}), says="bf16.enabled is auto; allowed: a value: raw DeepSpeed drops the word"),
     invalid("DSP02", ds(gradient_clipping="auto"), says="gradient_clipping is auto; allowed: a value: only the Hugging Face Trainer"),
     invalid("DSP02", ds(optimizer={"type": "AdamW", "params": {"lr": "auto"}}), says="optimizer.params.lr is auto"),

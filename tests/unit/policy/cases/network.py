@@ -1039,7 +1039,9 @@ REQUESTS = (
     valid("EFA06", pod(gpu=8, efa=32, env={"FI_PROVIDER": "efa"})),
     invalid("EFA06", pod({"node.kubernetes.io/instance-type": "p4d.24xlarge"}, gpu=8, efa=5), says="at most 4", edge=True),
     invalid("EFA06", pod({"node.kubernetes.io/instance-type": "g6.12xlarge"}, {"FI_PROVIDER": "efa"}, gpu=4), says="FI_PROVIDER"),
-    invalid("EFA06", pod(gpu=8, efa=32, spec=HOST_DEVICES), says="hostPath.path is /dev/infiniband; allowed: no such volume"),
+    # A pod that has asked for all of the node's interfaces may open whatever the folder shows.
+    valid("EFA06", pod(gpu=8, efa=32, spec=HOST_DEVICES), edge=True),
+    invalid("EFA06", pod(gpu=8, efa=31, spec=HOST_DEVICES), says="no such volume: the plug-in alone brings what is asked", edge=True),
     invalid("EFA06", pod({"node.kubernetes.io/instance-type": "g5.xlarge"}, gpu=1, efa=1), says="at most 0"),
     valid("EFA06", ranks("g5.xlarge", gpu=1)),
     valid("EFA06", ranks("p5.48xlarge", cpu=8)),

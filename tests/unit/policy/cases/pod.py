@@ -1,5 +1,6 @@
 """What pods ask for."""
 
+from dataclasses import replace
 from typing import Any
 
 from guardrails import tokens
@@ -178,12 +179,67 @@ CASES = (
     valid("EFA06", efa_on("${EFA_PER_NODE}", "p4d.24xlarge")),
     valid("EFA06", b.mpi_job({**workers_asking("${EFA_PER_NODE}"), b.LAUNCHER_COMMAND: MPIRUN})),
     invalid("EFA06", b.mpi_job({**workers_asking("0"), b.LAUNCHER_COMMAND: MPIRUN}), says="only for workers that ask", edge=True),
-    invalid("EFA06", verbs("${EFA_PER_NODE}"), says="hostPath.path is /dev/infiniband; allowed: no such volume: it hides the devices"),
-    invalid("EFA06", verbs(1, privileged=True), says="no such volume: it hides the devices that the plug-in alone brings", edge=True),
+    invalid("EFA06", verbs("${EFA_PER_NODE}"), says="hostPath.path is /dev/infiniband; allowed: no such volume: the plug-in alone brings"),
+    invalid("EFA06", verbs(1), says="and libfabric gives up at one it may not open", edge=True),
+    valid("EFA06", verbs(1, privileged=True), edge=True),
     valid("EFA06", verbs(0, privileged=True), edge=True),
     valid("EFA06", queue(100, "python3", "infer.py"), edge=True),
     invalid("EFA06", queue(4, "python3", "infer.py"), says="because 4 pods with GPUs train together", edge=True),
     invalid("EFA06", queue(100, "torchrun", "--nnodes=4", "x"), says="because 4 pods with GPUs train together"),
 )
 
-CASES += GANGS
+
+def sharing(instance: str, gpus: int, *, replicas: int = 8) -> Thing:
+    """Pods of one PyTorchJob, with so many GPUs each and no EFA."""
+    pods = f"{b.TORCH_ROLES}/Worker"
+    changes = {f"{pods}/replicas": replicas, f"{pods}/template/spec/nodeSelector": {"node.kubernetes.io/instance-type": instance}}
+    return b.pytorch_job(
+        {f"{b.TORCH_ROLES}/Master": b.DELETE, f"{b.TORCH_CONTAINER}/resources": {"limits": {"nvidia.com/gpu": gpus}}, **changes}
+    )
+
+
+FABRIC = [{"name": "FI_PROVIDER", "value": "efa"}]
+
+
+def with_fabric(*command: str, gpus: int = 0, efa: int = 0) -> dict[str, Any]:
+    """A template of pods whose environment selects EFA."""
+    limits = {**({"nvidia.com/gpu": gpus} if gpus else {}), **({ASKED: efa} if efa else {})}
+    container = {"name": "main", "command": list(command), "env": FABRIC, "resources": {"limits": limits}}
+    return {"spec": {"containers": [container]}}
+
+
+def ray_with_head(head: dict[str, Any], *groups: dict[str, Any]) -> Thing:
+    made = ray(*groups)
+    return replace(made, properties=b.changed(made.properties, {"spec/headGroupSpec/template": head}))
+
+
+WORKING = with_fabric(*TOGETHER, gpus=8, efa=32)
+IDLE = with_fabric(*TOGETHER, gpus=8)
+SHARES = (
+    # With less than an interface for each pod, one that asked for it would keep the others from the node.
+    valid("EFA06", sharing("g5.12xlarge", 1)),
+    valid("EFA06", sharing("g5.12xlarge", 3), edge=True),
+    invalid("EFA06", sharing("g5.12xlarge", 4), says="allowed: 1 vpc.amazonaws.com/efa on g5.12xlarge, because 8 pods", edge=True),
+    valid("EFA06", sharing("p4d.24xlarge", 1), edge=True),
+    invalid("EFA06", sharing("p4d.24xlarge", 2), says="allowed: 1 vpc.amazonaws.com/efa for 2 of the GPUs of p4d.24xlarge", edge=True),
+    invalid("EFA06", sharing("p5.48xlarge", 1), says="allowed: 4 vpc.amazonaws.com/efa for 1 of the GPUs of p5.48xlarge, because 8 pods"),
+    invalid("EFA06", sharing("p5en.48xlarge", 4, replicas=2), says="allowed: 8 vpc.amazonaws.com/efa for 4 of the GPUs"),
+    invalid("EFA06", sharing("p5.48xlarge", 16), says="allowed: 32 vpc.amazonaws.com/efa on p5.48xlarge"),
+)
+HEADS = (
+    # A pod that runs no rank may have the environment of those that do.
+    valid("EFA06", ray_with_head(with_fabric(), WORKING)),
+    valid("EFA06", volcano(with_fabric("mpirun", "-np", "16", "python3", "train.py"), WORKING)),
+    valid("EFA06", lws(WORKING, with_fabric("python3", "router.py"), size=2), edge=True),
+    invalid("EFA06", lws(WORKING, with_fabric(*TOGETHER), size=2), says="leaderTemplate.spec.containers[0].env[0].value is", edge=True),
+    invalid("EFA06", ray_with_head(with_fabric(), IDLE), says="headGroupSpec.template.spec.containers[0].env[0].value is FI_PROVIDER=efa"),
+    invalid("EFA06", ray_with_head(with_fabric(), IDLE), says="allowed: only for workers that ask"),
+    invalid("EFA06", ray_with_head(with_fabric(gpus=1), WORKING), says="allowed: only in a container that asks", edge=True),
+    invalid(
+        "EFA06",
+        b.pytorch_job({f"{b.TORCH_MASTER_CONTAINER}/resources": {}, f"{b.TORCH_MASTER_CONTAINER}/env": FABRIC}),
+        says="Master.template.spec.containers[0].env[0].value is FI_PROVIDER=efa",
+    ),
+)
+
+CASES += GANGS + SHARES + HEADS

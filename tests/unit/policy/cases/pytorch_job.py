@@ -51,6 +51,7 @@ ONE_GPU = {f"{role}/resources/limits": {GPU: 1} for role in (b.TORCH_MASTER_CONT
 BY_WORLD = ("torchrun", "--nnodes=$(WORLD_SIZE)", "--node-rank=$(RANK)", "--master-addr=$(MASTER_ADDR)", "t.py")
 VOLCANO_SPEC = b.volcano_job().properties["spec"]
 TRAIN = ("torchrun", "train.py")
+OWN_MASTER = ("torchrun", "--nnodes=3", "--node_rank=0", "--master_addr=localhost")
 
 CASES = (
     valid("PTJ01", b.pytorch_job()),
@@ -277,6 +278,13 @@ CASES = (
             }
         ),
     ),
+    # With an elasticPolicy the operator names a rendezvous, beside which torchrun reads no master's address.
+    valid("JOB02", workers(*OWN_MASTER, "t.py", minReplicas=3), edge=True),
+    valid("JOB02", workers(*OWN_MASTER, "t.py", minReplicas=3, rdzvBackend="etcd", rdzvHost="etcd"), edge=True),
+    valid("JOB02", workers(*TRAIN, changes=setting(MASTER_ADDR="localhost"), minReplicas=3)),
+    invalid("JOB02", workers(*OWN_MASTER, "t.py", minReplicas=3, rdzvBackend="static"), says="is --master-addr localhost", edge=True),
+    invalid("JOB02", workers(*OWN_MASTER, "--rdzv-backend=static", "t.py", minReplicas=3), says="is --master-addr localhost", edge=True),
+    invalid("JOB02", workers(*OWN_MASTER, "t.py"), says="is --master-addr localhost", edge=True),
     # A Volcano CronJob is in a namespace, and so are its jobs.
     invalid("VOL04", cron(schedule=b.DELETE), says="spec.schedule is unset; allowed: five fields"),
     invalid("VOL04", cron(schedule="61 * * * *"), says="spec.schedule is 61 * * * *"),

@@ -1,5 +1,6 @@
 """Ray clusters."""
 
+from dataclasses import replace
 from typing import Any
 
 from guardrails import tokens
@@ -52,6 +53,11 @@ def ending(spec: dict[str, Any] | None = None, *, own: bool = True) -> Thing:
     """A RayJob that makes its own cluster, or runs on one that is there, and ends as `spec` says."""
     where: dict[str, Any] = {"rayClusterSpec": _CLUSTER} if own else {"clusterSelector": {"ray.io/cluster": "shared"}}
     return Thing(type=tokens.RAY_JOB, name="tune", properties={"metadata": {"name": "tune"}, "spec": {**where, **(spec or {})}})
+
+
+def older(thing: Thing) -> Thing:
+    """The same under the version that KubeRay serves beside v1."""
+    return replace(thing, type=thing.type.replace("/v1:", "/v1alpha1:"))
 
 
 SHUTDOWN, TTL = "shutdownAfterJobFinishes", "ttlSecondsAfterFinished"
@@ -167,4 +173,24 @@ CASES += (
     invalid("RAY03", cluster({**BY_HAND, HEAD_ENV: NO_TOKEN}), says="headGroupSpec.template.spec.containers[0].env is without"),
     invalid("RAY03", cluster({**BY_HAND, HEAD_ENV: NO_TOKEN, GROUP_ENV: NO_TOKEN}), says="authOptions.mode is unset"),
     invalid("RAY03", cluster({**BY_HAND, HEAD_ENV: [*TOKEN, *NO_TOKEN]}), says="without RAY_AUTH_MODE=token"),
+)
+
+RAY_CONTAINER = f"{GROUP}/template/spec/containers/0"
+
+CASES += (
+    # The API server takes v1alpha1 too, and the operator makes the same pods of it.
+    invalid("RAY01", older(cluster({f"{PARAMS}/num-gpus": "5"})), says='num-gpus is 5; allowed: "4"', edge=True),
+    invalid("RAY01", older(service({f"{PARAMS}/num-gpus": "8"})), says="spec.rayClusterConfig.workerGroupSpecs[0]"),
+    valid("RAY02", older(job(name="a" * 47)), edge=True),
+    invalid("RAY02", older(job(name="a" * 48)), says="at most 47 characters", edge=True),
+    valid("RAY03", older(cluster(BY_HAND))),
+    invalid("RAY03", older(cluster()), says="mode is token; allowed: token in ray.io/v1 (v1alpha1 drops the field): without it", edge=True),
+    invalid("RAY03", older(cluster({**BY_HAND, f"{HEAD}/serviceType": "NodePort"})), says="serviceType is NodePort"),
+    invalid("RAY04", older(ending({TTL: 600})), says="allowed: true beside ttlSecondsAfterFinished (600)"),
+    invalid("KUB01", older(cluster()), says="spec.authOptions is"),
+    valid("KUB03", older(cluster())),
+    valid("KUB03", older(job())),
+    valid("KUB03", older(service())),
+    invalid("POD01", older(cluster({f"{RAY_CONTAINER}/securityContext": {"privileged": True}})), says="securityContext.privileged is true"),
+    invalid("POD04", older(job({f"{RAY_CONTAINER}/resources/requests": {GPU: 2}})), says="is 2; allowed: 4"),
 )
