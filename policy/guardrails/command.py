@@ -31,6 +31,7 @@ _SHELL_OPTION = re.compile(r"[-+].*|pipefail|errexit|nounset")
 _IS_TOLD = re.compile(r"-[a-z]*c[a-z]*")
 _PYTHON = re.compile(r"python[0-9.]*|pypy[0-9.]*")
 _SCRIPT = re.compile(r".*\.sh|.*entrypoint.*")
+_RUN = re.compile(r"[^-=][^=]*\.(?:py|sh)")
 _WORDS_BEFORE = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{", "time", "exec", "coproc"})
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _PYTHON_VALUES = frozenset({"-X", "-W", "--check-hash-based-pycs"})
@@ -88,8 +89,18 @@ def _starting(command: Sequence[str]) -> list[list[str]]:
 
 def likely(calls: Sequence["Invocation"]) -> list["Invocation"]:
     """Those whose program says by its name that it trains; all where none does."""
-    names = ((call, base(call.program)) for call in calls)
-    return [call for call, name in names if _TRAINS.search(name) and not _PREPARES.search(name)] or list(calls)
+    return [call for call in calls if _is_named_training(call.program)] or list(calls)
+
+
+def names_training(container: Node) -> bool:
+    """Whether a program that the container runs, or a script among its words, says by its name that it trains."""
+    scripts = [word for word in words(container) if _RUN.fullmatch(word)]
+    return any(map(_is_named_training, (*scripts, *(call.program for call in programs(container)))))
+
+
+def _is_named_training(program: str) -> bool:
+    name = base(program)
+    return bool(_TRAINS.search(name)) and not _PREPARES.search(name)
 
 
 def _own_words(command: Sequence[str], texts: Set[str]) -> list[str]:

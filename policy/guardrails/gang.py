@@ -119,6 +119,11 @@ def computes(template: PodTemplate) -> bool:
     return template.devices() > 0 or any(calls(container) for container in template.containers())
 
 
+def runs_training(template: PodTemplate) -> bool:
+    """Whether the pods start ranks, or run a program that says by its name that it trains."""
+    return any(calls(container) or command.names_training(container) for container in template.containers())
+
+
 def is_spread(template: PodTemplate) -> bool:
     """Whether a launcher in the pods is told to start ranks on several nodes."""
     return any(spreads(call, container) for container in template.containers() for call in calls(container))
@@ -130,13 +135,17 @@ def job_spec(job: Resource) -> Node:
 
 
 def _shares_work(resource: Resource, template: PodTemplate) -> bool:
-    """Whether the pods of a Job take items of a queue or a list: more than run at once, or as many as there are, and none meets another."""
-    if resource.type not in (JOB, CRON_JOB):
+    """Whether the pods of a Job work alone: none meets another, and they take items of a queue, or nothing says that they train."""
+    if resource.type not in (JOB, CRON_JOB) or meets_others(template):
         return False
     completions = job_spec(resource).at("completions").integer()
-    if completions is not None and completions <= template.replicas:
-        return False
-    return not meets_others(template)
+    return completions is None or completions > template.replicas or not _may_meet(resource, template)
+
+
+def _may_meet(job: Resource, template: PodTemplate) -> bool:
+    """Whether the pods of a Job that all run at once have names or ranks, or a program that is known to train."""
+    indexed = job_spec(job).at("completionMode").text() == "Indexed"
+    return indexed or template.spec.at("subdomain").present or runs_training(template)
 
 
 def meets_others(template: PodTemplate) -> bool:

@@ -182,7 +182,8 @@ CASES = (
     invalid("EFA06", verbs(1, privileged=True), says="no such volume: it hides the devices that the plug-in alone brings", edge=True),
     valid("EFA06", verbs(0, privileged=True), edge=True),
     valid("EFA06", queue(100, "python3", "infer.py"), edge=True),
-    invalid("EFA06", queue(4, "python3", "infer.py"), says="because 4 pods with GPUs train together", edge=True),
+    valid("EFA06", queue(4, "python3", "infer.py"), edge=True),
+    invalid("EFA06", queue(4, "python3", "train.py"), says="because 4 pods with GPUs train together", edge=True),
     invalid("EFA06", queue(100, "torchrun", "--nnodes=4", "x"), says="because 4 pods with GPUs train together"),
 )
 
