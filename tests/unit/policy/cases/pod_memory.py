@@ -32,6 +32,18 @@ def mounting(volumes: list[Any], path: str = "/dev/shm", *, limits: dict[str, An
     return pod(container={"resources": {"limits": limits or {GPU: 8}}, "volumeMounts": [mount], **container}, volumes=volumes)
 
 
+def working(
+    limits: dict[str, Any] | None = None, path: str = "/tmp", *words: str, requests: dict[str, Any] | None = None, **options: Any
+) -> Thing:
+    """A pod without devices, with a volume of memory at this path."""
+    container = {"resources": {"limits": limits or {}, "requests": requests or {}}, "volumeMounts": [{"name": "tmp", "mountPath": path}]}
+    volume = {"name": "tmp", "emptyDir": {"medium": "Memory", **options}}
+    return pod(container={**container, "command": list(words)}, volumes=[volume])
+
+
+SMALL = {"memory": "256Mi"}
+
+
 def running(*words: str) -> Thing:
     return pod(container={"command": list(words)})
 
@@ -99,7 +111,18 @@ CASES = (
     valid("POD07", ray()),
     valid("POD07", shm(sizeLimit="499Gi"), edge=True),
     invalid("POD07", shm(sizeLimit="500Gi"), says="less than 500Gi, the pod's memory limit", edge=True),
-    invalid("POD07", shm(), says="emptyDir.sizeLimit is unset"),
+    # The kubelet takes the pod's memory limit for the size of the volume where that is less.
+    valid("POD07", working(SMALL)),
+    valid("POD07", working(SMALL, sizeLimit="255Mi"), edge=True),
+    invalid("POD07", working(SMALL, sizeLimit="256Mi"), says="less than 256Mi, the pod's memory limit", edge=True),
+    invalid("POD07", working(), says="sizeLimit is unset; allowed: a size such as 1Gi, and a memory limit of the pod above it"),
+    invalid("POD07", working(SMALL, "/dev/shm"), says="a size below the pod's memory limit, such as 64Mi"),
+    invalid("POD07", working(SMALL, "/tmp", "python3", "train.py"), says="a size below the pod's memory limit, such as 64Mi", edge=True),
+    invalid("POD07", working(None, "/dev/shm", requests={"memory": "6Gi"}), says="a size such as 1Gi, and a memory limit of the pod"),
+    invalid("POD07", working(None, "/tmp", "python3", "train.py"), says="a size such as 1Gi, and a memory limit of the pod above it"),
+    invalid("POD07", working(SMALL, sizeLimit="lots"), says="lots; allowed: a quantity such as 64Mi"),
+    invalid("POD07", shm(), says="emptyDir.sizeLimit is unset; allowed: a size below the pod's memory limit, such as 64Gi"),
+    invalid("POD07", shm(limits={GPU: 8}), says="emptyDir.sizeLimit is unset; allowed: a size such as 64Gi, and a memory limit"),
     invalid("POD07", shm(sizeLimit="lots"), says="lots; allowed: a quantity"),
     invalid("POD07", shm(sizeLimit="1Ti"), says="sizeLimit is 1Ti"),
     invalid("POD07", asking({GPU: 8}), says="without one mounted at /dev/shm (64 MiB)"),
