@@ -9,7 +9,7 @@ from guardrails.judge import by_id
 from guardrails.template import GPU
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import Thing, analyze
-from tests.unit.policy.cases import csi, network, pod_memory, ray, volcano
+from tests.unit.policy.cases import csi, deepspeed, network, pod_memory, ray, volcano
 
 pytestmark = pytest.mark.policy
 
@@ -22,6 +22,8 @@ CLOSED_FABRIC = (
 ADVICE: Sequence[tuple[str, tuple[Thing, ...]]] = (
     ("CSI05", (csi.BARE_EFS,)),
     ("EFA04", CLOSED_FABRIC),
+    ("DSP05", (deepspeed.zero(2, cpu_offload=True),)),
+    ("DSP05", (deepspeed.zero(3, **{deepspeed.OLD_GATHER: True}),)),
     ("POD07", (pod_memory.working(),)),
     ("POD07", (pod_memory.working(pod_memory.SMALL, "/dev/shm"),)),
     ("POD07", (pod_memory.working(pod_memory.SMALL, sizeLimit="1Gi"),)),
@@ -35,6 +37,8 @@ ADVICE: Sequence[tuple[str, tuple[Thing, ...]]] = (
 REFUSED: Sequence[tuple[str, tuple[Thing, ...]]] = (
     ("CSI05", (csi.efs_only(uid="1000"), csi.STATIC_EFS)),
     ("EFA04", (*CLOSED_FABRIC, network.pod({"pool": "p5"}, efa=32))),
+    ("DSP05", (deepspeed.zero(2, cpu_offload=True, offload_optimizer=None),)),
+    ("DSP05", (deepspeed.zero(3, cpu_offload_use_pin_memory=True),)),
     ("POD07", (pod_memory.shm(limits={GPU: 8}),)),
     ("POD07", (pod_memory.shm(sizeLimit="500Gi"),)),
     ("POD07", (pod_memory.working(None, "/dev/shm"),)),
