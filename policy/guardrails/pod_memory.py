@@ -13,8 +13,6 @@ from guardrails.template import GPU, POD_TYPES, SUBMITTER, PodTemplate, pod_temp
 from guardrails.tokens import CRON_JOB, JOB, JOB_SET, MPI_JOB, NODE_SET, POD, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, RAY_SERVICE, VOLCANO_JOB
 
 _TRAINERS = frozenset({POD, JOB, CRON_JOB, JOB_SET, MPI_JOB, PYTORCH_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
-_GANGS = frozenset({MPI_JOB, PYTORCH_JOB, VOLCANO_JOB})
-"""Kinds whose pods all start over when one of several goes, whatever it asks for."""
 _DEFAULT_GRACE_SECONDS = 30
 _LEAST_GRACE_SECONDS = 120
 """A Spot interruption's notice; a shorter grace gives part of it away."""
@@ -165,7 +163,8 @@ def _is_disrupted(resource: Resource) -> bool:
     if resource.type == NODE_SET and resource.at("spec", "workloadDisruptionProtection").value is not False:
         return False
     templates = list(pod_templates(resource))
-    return (resource.type in _GANGS and sum(each.replicas for each in templates) > 1) or any(each.devices() for each in templates)
+    several = sum(each.replicas for each in templates) > 1
+    return any(each.devices() for each in templates) or (several and gang.starts_over(resource))
 
 
 def _protected(resource: Resource, template: PodTemplate, report: Report) -> None:
@@ -173,7 +172,7 @@ def _protected(resource: Resource, template: PodTemplate, report: Report) -> Non
     if resource.type == NODE_SET and not annotation.present:
         annotation = resource.at("metadata", "annotations", DO_NOT_DISRUPT)
     if annotation.text() != "true":
-        report.refuse(resource, annotation, allowed='"true" on every pod of a training job, those without devices too')
+        report.refuse(resource, annotation, allowed='"true" on each pod of a job that has devices or starts over as a whole')
 
 
 def _grace(resource: Resource, grace: Node, report: Report) -> None:

@@ -65,7 +65,15 @@ LARGE = [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "2Ti"}}]
 LAUNCHER, TASK, HEAD, GROUP = "spec/mpiReplicaSpecs/Launcher", "spec/tasks/0", "spec/headGroupSpec", "spec/workerGroupSpecs/0"
 SUBMITTER = {"submitterPodTemplate": {"spec": {"containers": [{"name": "submit", "image": "rayproject/ray:2.55.0"}]}}}
 LAUNCHED = {"name": "rank", "resources": {"limits": {"cpu": "4"}}}
+ETL_COMMAND = "spec/tasks/0/template/spec/containers/0/command"
+
+
+def starting_over(action: str, place: str = "spec", **occasion: str) -> dict[str, Any]:
+    return {f"{place}/policies": [{"action": action, **(occasion or {"event": "PodEvicted"})}]}
+
+
 CPU_ONLY = {"spec/tasks/0/template/spec/containers/0/resources": {"limits": {"cpu": "4"}}}
+ETL = {**CPU_ONLY, ETL_COMMAND: ["sh", "-c", "sleep 60"]}
 
 
 def indexed(**limits: Any) -> Thing:
@@ -169,6 +177,16 @@ CASES = (
     invalid("POD09", b.mpi_job(), says="spec.mpiReplicaSpecs.Worker.template.metadata"),
     invalid("POD09", kept(b.mpi_job(), b.WORKER), says="spec.mpiReplicaSpecs.Launcher.template.metadata", edge=True),
     invalid("POD09", b.volcano_job(CPU_ONLY), says='spec.tasks[0].template.metadata.annotations["karpenter.sh/do-not-disrupt"] is unset'),
+    # Pods without devices lose each other's work where they are ranks, or where a policy says so.
+    valid("POD09", b.volcano_job(ETL)),
+    valid("POD09", b.volcano_job({**ETL, **starting_over("RestartTask")}), edge=True),
+    valid("POD09", b.volcano_job({**ETL, **starting_over("RestartJob", event="TaskFailed")}), edge=True),
+    invalid("POD09", b.volcano_job({**ETL, **starting_over("RestartJob")}), says="a job that has devices or starts over as a whole"),
+    invalid("POD09", b.volcano_job({**ETL, **starting_over("RestartJob", "spec/tasks/0")}), says="starts over as a whole", edge=True),
+    invalid("POD09", b.volcano_job({**ETL, ETL_COMMAND: ["python3", "train.py"]}), says="starts over as a whole", edge=True),
+    invalid("POD09", b.volcano_job({**ETL, ETL_COMMAND: ["sh", "-c", "mpirun -np 4 hello"]}), says="starts over as a whole", edge=True),
+    valid("POD09", b.mpi_job({b.WORKER_CONTAINER: LAUNCHED, b.LAUNCHER_COMMAND: ["sh", "-c", "sleep 60"]}), edge=True),
+    invalid("POD09", b.mpi_job({b.WORKER_CONTAINER: LAUNCHED}), says="starts over as a whole", edge=True),
     # One pod without devices is no gang; one with them loses what it computed.
     valid("POD09", b.volcano_job({**CPU_ONLY, "spec/tasks/0/replicas": 1}), edge=True),
     invalid("POD09", b.volcano_job({**CPU_ONLY, "spec/tasks/0/replicas": 2}), says="do-not-disrupt", edge=True),
