@@ -88,4 +88,4 @@ SLURM_CONTROLLER = "kubernetes:slinky.slurm.net/v1beta1:Controller"
 RAY_SERVICE = "kubernetes:ray.io/v1:RayService"
 
 MPI_JOBS_OF_OLD = frozenset(f"kubernetes:kubeflow.org/{version}:MPIJob" for version in ("v1", "v1alpha1", "v1alpha2", "v2alpha1"))
-"""No API server has them since mpi-operator 0.4."""
+"""mpi-operator serves none of them since 0.4; v1 is the training operator's today."""
