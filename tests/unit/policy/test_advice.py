@@ -9,7 +9,7 @@ from guardrails.judge import by_id
 from guardrails.template import GPU
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import Thing, analyze
-from tests.unit.policy.cases import csi, deepspeed, network, pod_memory, ray, volcano
+from tests.unit.policy.cases import csi, custom_resource, deepspeed, network, pod_memory, ray, volcano
 
 pytestmark = pytest.mark.policy
 
@@ -24,6 +24,7 @@ ADVICE: Sequence[tuple[str, tuple[Thing, ...]]] = (
     ("EFA04", CLOSED_FABRIC),
     ("DSP05", (deepspeed.zero(2, cpu_offload=True),)),
     ("DSP05", (deepspeed.zero(3, **{deepspeed.OLD_GATHER: True}),)),
+    ("KUB01", (custom_resource.rocks_db(),)),
     ("POD07", (pod_memory.working(),)),
     ("POD07", (pod_memory.working(pod_memory.SMALL, "/dev/shm"),)),
     ("POD07", (pod_memory.working(pod_memory.SMALL, sizeLimit="1Gi"),)),
@@ -39,6 +40,7 @@ REFUSED: Sequence[tuple[str, tuple[Thing, ...]]] = (
     ("EFA04", (*CLOSED_FABRIC, network.pod({"pool": "p5"}, efa=32))),
     ("DSP05", (deepspeed.zero(2, cpu_offload=True, offload_optimizer=None),)),
     ("DSP05", (deepspeed.zero(3, cpu_offload_use_pin_memory=True),)),
+    ("KUB01", (custom_resource.fault_tolerant(),)),
     ("POD07", (pod_memory.shm(limits={GPU: 8}),)),
     ("POD07", (pod_memory.shm(sizeLimit="500Gi"),)),
     ("POD07", (pod_memory.working(None, "/dev/shm"),)),
