@@ -2,7 +2,7 @@
 
 from guardrails import gang
 from guardrails.environment import Variable, variables
-from guardrails.facts import efa_interfaces
+from guardrails.facts import efa_interfaces, instance_types
 from guardrails.node import Node
 from guardrails.placing import wanted_labels
 from guardrails.pool import INSTANCE_TYPE
@@ -45,6 +45,15 @@ def _count_fits_type(resource: Resource, template: PodTemplate, report: Report) 
     elif asked == 0 and min(counts) > 0 and (pods := gang.size(resource, template)) > 1 and template.requested(GPU) > 0:
         allowed = f"{min(counts)} {EFA} on {names}, because {pods} pods with GPUs train together"
         report.refuse(resource, place, allowed=allowed, found=f"asking no {EFA}")
+    elif 0 < asked < min(counts) and all(_takes_all(template, name) for name in types):
+        allowed = f"{min(counts)} {EFA} on {names}: the pod has all of its devices, and a part of its bandwidth"
+        report.advise(resource, place, allowed=allowed, found=f"asking {asked} {EFA}")
+
+
+def _takes_all(template: PodTemplate, name: str) -> bool:
+    """Whether the pod asks for each accelerator of an instance type, so that no other has a use for its interfaces."""
+    instance = instance_types().get(name)
+    return instance is not None and template.requested(instance.counted_as[0]) >= instance.count
 
 
 def _environment_without_request(resource: Resource, template: PodTemplate, report: Report) -> None:

@@ -9,7 +9,7 @@ from guardrails.judge import by_id
 from guardrails.template import GPU
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import Thing, analyze
-from tests.unit.policy.cases import csi, custom_resource, deepspeed, network, pod_memory, ray, volcano
+from tests.unit.policy.cases import csi, custom_resource, deepspeed, network, pod, pod_memory, ray, volcano
 
 pytestmark = pytest.mark.policy
 
@@ -24,6 +24,7 @@ ADVICE: Sequence[tuple[str, tuple[Thing, ...]]] = (
     ("EFA04", CLOSED_FABRIC),
     ("DSP05", (deepspeed.zero(2, cpu_offload=True),)),
     ("DSP05", (deepspeed.zero(3, **{deepspeed.OLD_GATHER: True}),)),
+    ("EFA06", (pod.efa_on(16, "p5.48xlarge"),)),
     ("KUB01", (custom_resource.rocks_db(),)),
     ("POD07", (pod_memory.working(),)),
     ("POD07", (pod_memory.working(pod_memory.SMALL, "/dev/shm"),)),
