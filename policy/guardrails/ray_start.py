@@ -82,7 +82,7 @@ def _quoted(name: str, text: str) -> str:
 def _read(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -28,7 +28,7 @@ _HOST_PLUGINS = frozenset({"svc", "mpi", "pytorch", "tensorflow", "ray"})
 _HOST_FILES = "/etc/volcano"
 # What has a default for the variable, makes the file or looks whether it is there does without the plug-in.
 _READ = re.compile(r"\bVC_[A-Z0-9_]+_(?:HOSTS|NUM)\b(?!:?[-+=])|/etc/volcano/[\w.*$-]+")
-_DONE_WITHOUT = re.compile(r"(?:-[defrs]|>)\s*[\"']?/etc/volcano/")
+_DONE_WITHOUT = re.compile(r"(?:(?:\[|\btest)\s+(?:!\s+)?-[defrs]\s+|>\s*)[\"']?/etc/volcano/")
 
 
 def _admission(job: Resource, report: Report) -> None:
