@@ -31,6 +31,7 @@ _SHELL_OPTION = re.compile(r"[-+].*|pipefail|errexit|nounset")
 _IS_TOLD = re.compile(r"-[a-z]*c[a-z]*")
 _PYTHON = re.compile(r"python[0-9.]*|pypy[0-9.]*")
 _SCRIPT = re.compile(r".*\.sh|.*entrypoint.*")
+_RUN = re.compile(r"[^-=][^=]*\.(?:py|sh)")
 _WORDS_BEFORE = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{", "time", "exec", "coproc"})
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _PYTHON_VALUES = frozenset({"-X", "-W", "--check-hash-based-pycs"})
@@ -89,6 +90,13 @@ def _starting(command: Sequence[str]) -> list[list[str]]:
 def likely(calls: Sequence["Invocation"]) -> list["Invocation"]:
     """Those whose program says by its name that it trains; all where none does."""
     return [call for call in calls if is_of_training(base(call.program))] or list(calls)
+
+
+def names_training(container: Node, expand: Callable[[str], str] = _as_it_is) -> bool:
+    """Whether a program that the container runs, or a script among its words, says by its name that it trains."""
+    scripts = [word for word in map(expand, words(container)) if _RUN.fullmatch(word)]
+    called = [call.expand(call.program) for call in programs(container, expand)]
+    return any(is_of_training(base(program)) for program in (*scripts, *called))
 
 
 def is_of_training(name: str) -> bool:

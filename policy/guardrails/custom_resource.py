@@ -15,6 +15,14 @@ from guardrails.tokens import NODE_POOL, UNJUDGED
 _LONGEST_NAME = 253
 _LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 _LONGEST_LABEL = 63
+_RELEASES = {
+    "karpenter": "Karpenter 1.14.0",
+    "kubeflow.org/v2beta1:": "MPI Operator 0.8.0",
+    "volcano": "Volcano 1.14.1",
+    "ray.io": "KubeRay 1.5.1",
+    "kubeflow.org/v1:": "training operator 1.9.3",
+}
+"""Part of a type's token -> the release whose definition the facts have."""
 _KINDS, _SHARED = custom_resource_schemas()
 _SCHEMAS = Schemas(_SHARED)
 
@@ -31,11 +39,17 @@ def _shape(resource: Resource, report: Report) -> None:
 def _below(resource: Resource, node: Node, schema: Mapping[str, Any], report: Report) -> None:
     """Judge `node` and then each member in a part of its own, so that an unknown one does not end the walk."""
     for wrong in _SCHEMAS.mismatches(node, schema):
-        tell = report.advise if wrong.pruned else report.refuse
-        tell(resource, wrong.node, allowed=wrong.allowed, found=wrong.found, remark=wrong.remark)
+        tell = report.advise if wrong.pruned or wrong.newer else report.refuse
+        allowed = f"{wrong.allowed}, where the operator is no newer than {_release(resource)}" if wrong.newer else wrong.allowed
+        tell(resource, wrong.node, allowed=allowed, found=wrong.found, remark=wrong.remark)
     for member, below in _SCHEMAS.members(node, schema):
         with report.part():
             _below(resource, member, below, report)
+
+
+def _release(resource: Resource) -> str:
+    """Whose definition a custom resource is held against."""
+    return next(release for part, release in _RELEASES.items() if part in resource.type)
 
 
 def _name(resource: Resource, report: Report) -> None:
@@ -68,7 +82,7 @@ RULES = (
         check=_shape,
         why="the API server refuses the object when the rest is made, or drops an unknown field without a word.",
         fix="write the field as the definition has it; a misspelt one is dropped, so what it was to set stays at its default.",
-        source="CustomResourceDefinitions of Karpenter 1.14.0, MPI Operator 0.8.0, Volcano 1.14.1, KubeRay 1.5.1, training operator 1.9.3",
+        source=f"CustomResourceDefinitions of {', '.join(_RELEASES.values())}",
         valid=(Example("kubernetes:scheduling.volcano.sh/v1beta1:Queue", {"metadata": {"name": "training"}, "spec": {"weight": 1}}),),
         invalid=(Example(NODE_POOL, {"spec": {"template": {"spec": {"nodeClassRef": {"name": "p5"}, "requirements": []}}}}),),
     ),

@@ -155,9 +155,12 @@ def _zero(config: Resource, report: Report) -> None:
         if _given(zero, "stage") and (number is None or not 0 <= number <= 3):
             report.refuse(config, stage, allowed="0, 1, 2 or 3", found="null" if stage.raw is None else None)
             return
-    for name, least in (("offload_param", 3), ("offload_optimizer", 1)):
+    for name, old, least in (("offload_param", "cpu_offload_param", 3), ("offload_optimizer", "cpu_offload", 1)):
         with report.part():
             _offload(config, zero.at(name), name, least, _stage(config), report)
+        with report.part():
+            if truth(zero.at(old).value) and _stage(config) < least:
+                report.refuse(config, zero.at(old), allowed=f"false {_idle_below(name, least, _stage(config))}")
 
 
 def _offload(config: Resource, offload: Node, name: str, least: int, stage: int, report: Report) -> None:
@@ -169,17 +172,21 @@ def _offload(config: Resource, offload: Node, name: str, least: int, stage: int,
     elif device.text() == "nvme" and not offload.at("nvme_path").text():
         report.refuse(config, offload.at("nvme_path"), allowed="a folder on a local NVMe disk")
     if device.text() in ("cpu", "nvme") and stage < least:
-        report.refuse(config, device, allowed=f"none under stage {stage}: {name} works from stage {least} on and is ignored below")
+        report.refuse(config, device, allowed=f"none {_idle_below(name, least, stage)}")
     share = numeric(ratio.value)
     if share is not None and share < 1 and stage < 3:
         report.refuse(config, ratio, allowed=f"1 under stage {stage}: a partial offload needs stage 3")
+
+
+def _idle_below(name: str, least: int, stage: int) -> str:
+    return f"under stage {stage}: {name} works from stage {least} on and is ignored below"
 
 
 def _keys(config: Resource, report: Report) -> None:
     for name, node in config.properties.entries():
         if name in _FACTS["removed"]:
             report.refuse(config, node, allowed="nothing: DeepSpeed has removed it", found="set")
-        elif name not in _FACTS["topLevel"]:
+        elif name not in _FACTS["topLevel"] and not _is_remark(name):
             near = difflib.get_close_matches(name, _FACTS["topLevel"])
             report.refuse(
                 config, node, allowed=f"a key of DeepSpeed{f', such as {near[0]}' if near else ''}", found="set, but no such key exists"
@@ -206,6 +213,11 @@ def _keys(config: Resource, report: Report) -> None:
                 _section_keys(config, keys, report)
 
 
+def _is_remark(name: str) -> bool:
+    """Whether a key is one that people write comments under: DeepSpeed reads none of those."""
+    return name.startswith(("_", "//")) or name == "comment"
+
+
 def _section_keys(config: Resource, keys: tuple[str, ...], report: Report) -> None:
     """Keys that the model of a part of the configuration does not have, which stops every rank."""
     fields = sections()[keys].fields
@@ -222,10 +234,27 @@ def _zero_keys(config: Resource, report: Report) -> None:
     for name, node in zero.entries():
         if name in _FACTS["removedZero"]:
             report.refuse(config, node, allowed="nothing: DeepSpeed has removed it", found="set")
-        elif name in _FACTS["deprecatedZero"]:
-            report.refuse(config, node, allowed=f"{_FACTS['deprecatedZero'][name]}: the key is deprecated", found="set")
+        elif name in _FACTS["idleZero"]:
+            report.refuse(config, node, allowed=f"{_FACTS['idleZero'][name]}: the key is deprecated and sets nothing", found="set")
         elif name in _FACTS["stage3Zero"] and stage < 3:
             report.refuse(config, node, allowed=f"nothing under stage {stage}: it only acts in stage 3", found="set")
+        elif name in _FACTS["deprecatedZero"]:
+            _deprecated(config, node, name, report)
+    elastic = zero.at("elastic_checkpoint")
+    if stage == 3 and truth(elastic.value):
+        report.refuse(config, elastic, allowed="false under stage 3, which can save no such checkpoint")
+
+
+def _deprecated(config: Resource, node: Node, name: str, report: Report) -> None:
+    """A key that DeepSpeed takes for another one, unless both are there."""
+    names = _FACTS["deprecatedZero"][name]
+    zero = config.at("zero_optimization")
+    # DeepSpeed's models leave out what says auto.
+    beside = [each for each in names if _given(zero, each) and zero.at(each).value != AUTO]
+    if beside and node.value != AUTO:
+        report.refuse(config, node, allowed=f"{beside[0]} alone: DeepSpeed stops where both are set", found="set")
+    else:
+        report.advise(config, node, allowed=f"{names[0]}: the key is deprecated", found="set")
 
 
 def _together(config: Resource, report: Report) -> None:

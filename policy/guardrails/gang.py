@@ -16,6 +16,8 @@ _TOGETHER = frozenset({JOB, CRON_JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB, PYTOR
 _OF_PARTS = frozenset({JOB_SET, VOLCANO_JOB})
 # Worker groups on one instance type are one set of workers in parts; on another type, they do something else.
 _RAY = frozenset({RAY_CLUSTER, RAY_JOB})
+_LOSSES = frozenset({"PodEvicted", "PodFailed", "*"})
+"""Events of Volcano: one pod has gone."""
 MEETING_VARIABLES = ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT")
 """The variables that say where ranks meet."""
 _RENDEZVOUS = frozenset({*MEETING_VARIABLES, "WORLD_SIZE", "NNODES", "NODE_RANK", "PET_NODE_RANK"})
@@ -119,6 +121,36 @@ def computes(template: PodTemplate) -> bool:
     return template.devices() > 0 or any(calls(container) for container in template.containers())
 
 
+def starts_ranks(container: Node) -> bool:
+    """Whether a container calls what starts ranks."""
+    return bool(calls(container)) or any(command.invocations(command.commands(container), command.MPIRUN))
+
+
+def runs_training(template: PodTemplate) -> bool:
+    """Whether the pods start ranks, or run a program that says by its name that it trains."""
+    return any(starts_ranks(container) or names_training(container) for container in template.containers())
+
+
+def names_training(container: Node) -> bool:
+    """Whether a program that the container runs, by a variable or not, says by its name that it trains."""
+    return command.names_training(container, environment.expander(container))
+
+
+def starts_over(job: Resource) -> bool:
+    """Whether all pods of a job, with devices or not, begin anew when one of several goes."""
+    if job.type not in (MPI_JOB, VOLCANO_JOB):
+        return job.type == PYTORCH_JOB
+    if any(map(runs_training, pod_templates(job))):
+        return True
+    places = (job.at("spec"), *job.at("spec", "tasks").elements())
+    return any(_restarts_all(policy) for place in places for policy in place.at("policies").elements())
+
+
+def _restarts_all(policy: Node) -> bool:
+    events = {policy.at("event").text(), *(event.text() for event in policy.at("events").elements())}
+    return policy.at("action").text() == "RestartJob" and not events.isdisjoint(_LOSSES)
+
+
 def is_spread(template: PodTemplate) -> bool:
     """Whether a launcher in the pods is told to start ranks on several nodes."""
     return any(spreads(call, container) for container in template.containers() for call in calls(container))
@@ -130,13 +162,17 @@ def job_spec(job: Resource) -> Node:
 
 
 def _shares_work(resource: Resource, template: PodTemplate) -> bool:
-    """Whether the pods of a Job take items of a queue or a list: more than run at once, or as many as there are, and none meets another."""
-    if resource.type not in (JOB, CRON_JOB):
+    """Whether the pods of a Job work alone: none meets another, and they take items of a queue, or nothing says that they train."""
+    if resource.type not in (JOB, CRON_JOB) or meets_others(template):
         return False
     completions = job_spec(resource).at("completions").integer()
-    if completions is not None and completions <= template.replicas:
-        return False
-    return not meets_others(template)
+    return completions is None or completions > template.replicas or not _may_meet(resource, template)
+
+
+def _may_meet(job: Resource, template: PodTemplate) -> bool:
+    """Whether the pods of a Job that all run at once have names or ranks, or a program that is known to train."""
+    indexed = job_spec(job).at("completionMode").text() == "Indexed"
+    return indexed or template.spec.at("subdomain").present or runs_training(template)
 
 
 def meets_others(template: PodTemplate) -> bool:

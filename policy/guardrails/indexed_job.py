@@ -24,7 +24,10 @@ def indexed(job: Resource, report: Report) -> None:
         return
     spec = gang.job_spec(job)
     pods = spec.at("parallelism").integer()
-    if pods is None or pods < 2 or not _trains(job):
+    if pods is None or pods < 2:
+        return
+    if not _trains(job):
+        _may_train(job, spec, pods, report)
         return
     for check in (_completion, _address, _restart):
         with report.part():
@@ -38,6 +41,13 @@ def _trains(job: Resource) -> bool:
         if computes and gang.size(job, template) > 1:
             return True
     return False
+
+
+def _may_train(job: Resource, spec: Node, pods: int, report: Report) -> None:
+    """Pods with devices that all run at once may be copies that know nothing of each other, or ranks of a program that isn't seen."""
+    mode = spec.at("completionMode")
+    if spec.at("completions").integer() == pods and any(template.devices() for template in pod_templates(job)):
+        report.advise(job, mode, allowed=f"Indexed, which gives each its rank, unless the {pods} pods work alone")
 
 
 def _completion(job: Resource, spec: Node, pods: int, report: Report) -> None:

@@ -2,7 +2,7 @@
 
 from guardrails.facts import load
 from guardrails.node import Node
-from guardrails.placing import all_templates, chooses_nodes, pools_of, taints, tolerates, wanted_keys
+from guardrails.placing import all_templates, chooses_nodes, is_queued, pools_of, taints, tolerates, wanted_keys
 from guardrails.pool import ZONE, is_training_pool, is_zone_by_other_key
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
@@ -25,7 +25,9 @@ def _places(program: Program, report: Report) -> None:
             _zone_keys(resource, template, report)
         if resource.type != DAEMON_SET:
             with report.part():
-                _finds(program, resource, template, report)
+                # Kueue brings the selector, the toleration or both.
+                if not is_queued(resource, template):
+                    _finds(program, resource, template, report)
 
 
 def _keeps_out(pool: Resource, report: Report) -> None:

@@ -29,6 +29,8 @@ _LONGEST_LABEL = 63
 _DEVICES = (*DEVICES, EFA)
 _DELIVERY = "kubectl-delivery"
 _NOT_NEGATIVE = ("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit")
+_SERVED = "kubeflow.org/v2beta1, the only version that mpi-operator 0.8 serves"
+_OTHER_OPERATOR = " (v1 is that of training operator 1.9, whose definition has the same name: a cluster has one of both)"
 _CONTROLLERS = ("kubeflow.org/mpi-operator", "kueue.x-k8s.io/multikueue")
 
 
@@ -52,7 +54,7 @@ def _shape(job: Resource, report: Report) -> None:
     if job.type in MPI_JOBS_OF_OLD:
         version = job.at("apiVersion")
         found = version.text() or job.type.split(":")[1]
-        report.refuse(job, version, allowed="kubeflow.org/v2beta1, the only version that mpi-operator 0.8 serves", found=found)
+        report.refuse(job, version, allowed=_SERVED + (_OTHER_OPERATOR if found.endswith("/v1") else ""), found=found)
         return
     if job.type == DEPLOYMENT:
         _operator_flags(job, report)

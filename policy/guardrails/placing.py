@@ -8,13 +8,33 @@ from guardrails.pool import INSTANCE_TYPE, allowed_values, narrowed, normal_key,
 from guardrails.program import Program
 from guardrails.rule import Resource
 from guardrails.template import POD_TYPES, PodTemplate, pod_templates
-from guardrails.tokens import NODE_POOL, SCALING_GROUP
+from guardrails.tokens import (
+    CRON_JOB,
+    DEPLOYMENT,
+    JOB,
+    JOB_SET,
+    LEADER_WORKER_SET,
+    MPI_JOB,
+    NODE_POOL,
+    POD,
+    PYTORCH_JOB,
+    RAY_CLUSTER,
+    RAY_JOB,
+    RAY_SERVICE,
+    SCALING_GROUP,
+    STATEFUL_SET,
+)
 
 POOL_LABEL = "karpenter.sh/nodepool"
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 _SYSTEM = "kubernetes.io/os"
 _GIVERS = ("kubernetes.io", "eks.amazonaws.com")
 """How the keys of labels begin that a node group's nodes have beside the group's own."""
+_QUEUE = "kueue.x-k8s.io/queue-name"
+_QUEUED = frozenset(
+    {DEPLOYMENT, JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB, POD, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, RAY_SERVICE, STATEFUL_SET}
+)
+"""Kinds that Kueue manages by a label of their own; of others it may manage the pods."""
 _EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 # Labels that Karpenter gives nodes by itself: a pool that does not limit them has nodes with any value.
 _WELL_KNOWN = ("karpenter.k8s.aws/", "topology.kubernetes.io/", "node.kubernetes.io/", "kubernetes.io/", "karpenter.sh/capacity-type")
@@ -70,6 +90,16 @@ def _terms(template: PodTemplate) -> list[Node]:
 def chooses_nodes(template: PodTemplate) -> bool:
     """Whether the pod demands nodes of any kind; what it prefers alone keeps it from none."""
     return bool(wanted_labels(template)) or bool(_terms(template))
+
+
+def is_queued(resource: Resource, template: PodTemplate) -> bool:
+    """Whether Kueue gives the pods the node labels and tolerations of a ResourceFlavor once it lets them start."""
+    places = [template.metadata]
+    if resource.type in _QUEUED:
+        places.append(resource.at("metadata"))
+    elif resource.type == CRON_JOB:
+        places.append(resource.at("spec", "jobTemplate", "metadata"))
+    return any(place.at("labels", _QUEUE).text() for place in places)
 
 
 def names_pools(template: PodTemplate) -> bool:

@@ -45,6 +45,9 @@ def _count_fits_type(resource: Resource, template: PodTemplate, report: Report) 
     elif asked == 0 and (part := min(_part(template, name) for name in types)) and (pods := gang.size(resource, template)) > 1:
         of = f"on {names}" if part == min(counts) else f"for {template.requested(GPU)} of the GPUs of {names}"
         report.refuse(resource, place, allowed=f"{part} {EFA} {of}, because {pods} pods with GPUs train together", found=f"asking no {EFA}")
+    elif 0 < asked < min(counts) and all(_takes_all(template, name) for name in types):
+        allowed = f"{min(counts)} {EFA} on {names}: the pod has all of its devices, and a part of its bandwidth"
+        report.advise(resource, place, allowed=allowed, found=f"asking {asked} {EFA}")
 
 
 def _part(template: PodTemplate, instance_type: str) -> int:
@@ -53,6 +56,12 @@ def _part(template: PodTemplate, instance_type: str) -> int:
     if instance is None or GPU not in instance.counted_as:
         return 0
     return instance.efa * min(template.requested(GPU), instance.count) // instance.count
+
+
+def _takes_all(template: PodTemplate, instance_type: str) -> bool:
+    """Whether the pod asks for each accelerator of an instance type, so that no other has a use for its interfaces."""
+    instance = instance_types().get(instance_type)
+    return instance is not None and template.requested(instance.counted_as[0]) >= instance.count
 
 
 def _environment_without_request(resource: Resource, template: PodTemplate, report: Report) -> None:

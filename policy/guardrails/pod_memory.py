@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from guardrails import command
+from guardrails import command, gang
 from guardrails.node import Node
 from guardrails.placing import DO_NOT_DISRUPT
-from guardrails.pod_requests import KINDS, of_the_pod
+from guardrails.pod_requests import KINDS, asked, of_the_pod
 from guardrails.quantity import quantity
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import GPU, POD_TYPES, SUBMITTER, PodTemplate, pod_templates
@@ -14,12 +14,12 @@ from guardrails.tokens import CRON_JOB, JOB, JOB_SET, MPI_JOB, NODE_SET, POD, PY
 from guardrails.world import trains_alone
 
 _TRAINERS = frozenset({POD, JOB, CRON_JOB, JOB_SET, MPI_JOB, PYTORCH_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
-_GANGS = frozenset({MPI_JOB, PYTORCH_JOB, VOLCANO_JOB})
-"""Kinds whose pods all start over when one of several goes, whatever it asks for."""
 _DEFAULT_GRACE_SECONDS = 30
 _LEAST_GRACE_SECONDS = 120
 """A Spot interruption's notice; a shorter grace gives part of it away."""
+_MEBIBYTE = 1024**2
 _GIBIBYTE = 1024**3
+_USUAL = 64 * _GIBIBYTE
 _UNITS = ("cpu", "memory")
 """What the class of a pod goes by."""
 _SHARED_MEMORY = "/dev/shm"
@@ -32,7 +32,7 @@ def _shared_memory(resource: Resource, report: Report) -> None:
     for template in pod_templates(resource):
         for volume in _memory_volumes(template):
             with report.part():
-                _size_limit(resource, template, volume.at("emptyDir", "sizeLimit"), report)
+                _size_limit(resource, template, volume, report)
         with report.part():
             if (template.devices() or _loads_beside(template)) and not _has_shared_memory(resource, template):
                 allowed = f"an emptyDir of medium Memory with a sizeLimit, mounted at {_SHARED_MEMORY}"
@@ -48,10 +48,14 @@ def _memory_volumes(template: PodTemplate) -> Iterator[Node]:
 
 
 def _has_shared_memory(resource: Resource, template: PodTemplate) -> bool:
-    mounts = (mount for container in template.containers() for mount in container.at("volumeMounts").elements())
-    mounted = {mount.at("name").text() for mount in mounts if mount.at("mountPath").text().rstrip("/") == _SHARED_MEMORY}
+    mounted = _at_shared_memory(template)
     # KubeRay mounts memory there itself where nothing is.
     return bool(mounted & {volume.at("name").text() for volume in _memory_volumes(template)}) or (resource.type in _RAY and not mounted)
+
+
+def _at_shared_memory(template: PodTemplate) -> set[str]:
+    mounts = (mount for container in template.containers() for mount in container.at("volumeMounts").elements())
+    return {mount.at("name").text() for mount in mounts if mount.at("mountPath").text().rstrip("/") == _SHARED_MEMORY}
 
 
 def _loads_beside(template: PodTemplate) -> bool:
@@ -69,14 +73,34 @@ def _has_loaders(words: Sequence[str]) -> bool:
     return False
 
 
-def _size_limit(resource: Resource, template: PodTemplate, limit: Node, report: Report) -> None:
-    size, memory = quantity(limit.text()), _memory_limit(template)
+def _size_limit(resource: Resource, template: PodTemplate, volume: Node, report: Report) -> None:
+    """Without a size the pod's memory limit bounds the volume, as it does beside a larger one; without that the node's memory."""
+    limit = volume.at("emptyDir", "sizeLimit")
+    size, memory, shared = quantity(limit.text()), _memory_limit(template), _is_shared(template, volume)
     if not limit.present:
-        report.refuse(resource, limit, allowed="a size below the pod's memory limit, such as 64Gi")
+        if memory is None:
+            tell = report.refuse if shared else report.advise
+            tell(resource, limit, allowed=f"a size such as {_fitting(template, memory)}, and a memory limit of the pod above it")
+        elif shared:
+            report.advise(resource, limit, allowed=f"a size below the pod's memory limit, such as {_fitting(template, memory)}")
     elif size is None:
-        report.refuse(resource, limit, allowed="a quantity such as 64Gi")
+        report.refuse(resource, limit, allowed=f"a quantity such as {_fitting(template, memory)}")
     elif memory and size >= memory:
-        report.refuse(resource, limit, allowed=f"less than {_shown(memory)}, the pod's memory limit, which it counts against")
+        tell = report.refuse if shared else report.advise
+        tell(resource, limit, allowed=f"less than {_shown(memory)}, the pod's memory limit, which it counts against")
+
+
+def _is_shared(template: PodTemplate, volume: Node) -> bool:
+    """Whether processes hand each other data in the volume, as ranks and their loaders do: they die where it is full."""
+    named = volume.at("name").text() in _at_shared_memory(template)
+    return named or template.devices() > 0 or gang.runs_training(template)
+
+
+def _fitting(template: PodTemplate, memory: float | None) -> str:
+    """A size for the volume that leaves most of the pod's memory to its processes."""
+    room = memory or asked(template, "memory")
+    size = min(_USUAL, room / 4) if room else _USUAL if template.devices() else _GIBIBYTE
+    return _shown(size // _GIBIBYTE * _GIBIBYTE or size)
 
 
 def _memory_limit(template: PodTemplate) -> float | None:
@@ -90,6 +114,8 @@ def _memory_limit(template: PodTemplate) -> float | None:
 
 
 def _shown(memory: float) -> str:
+    if memory < _GIBIBYTE:
+        return f"{max(memory // _MEBIBYTE, 1):g}Mi"
     return f"{memory / _GIBIBYTE:g}Gi"
 
 
@@ -140,7 +166,8 @@ def _is_disrupted(resource: Resource) -> bool:
     if resource.type == NODE_SET and resource.at("spec", "workloadDisruptionProtection").value is not False:
         return False
     templates = list(pod_templates(resource))
-    return (resource.type in _GANGS and sum(each.replicas for each in templates) > 1) or any(each.devices() for each in templates)
+    several = sum(each.replicas for each in templates) > 1
+    return any(each.devices() for each in templates) or (several and gang.starts_over(resource))
 
 
 def _protected(resource: Resource, template: PodTemplate, report: Report) -> None:
@@ -148,7 +175,7 @@ def _protected(resource: Resource, template: PodTemplate, report: Report) -> Non
     if resource.type == NODE_SET and not annotation.present:
         annotation = resource.at("metadata", "annotations", DO_NOT_DISRUPT)
     if annotation.text() != "true":
-        report.refuse(resource, annotation, allowed='"true" on every pod of a training job, those without devices too')
+        report.refuse(resource, annotation, allowed='"true" on each pod of a job that has devices or starts over as a whole')
 
 
 def _grace(resource: Resource, grace: Node, report: Report) -> None:
@@ -187,7 +214,7 @@ RULES = (
         fix="mount an emptyDir of medium Memory at /dev/shm, with a sizeLimit well below the memory limit.",
         source="Kubernetes: emptyDir; NCCL environment documentation on shared memory; pytorch/pytorch#16979",
         valid=(_shm(sizeLimit="64Gi"),),
-        invalid=(_shm(),),
+        invalid=(_shm(sizeLimit="1Ti"),),
     ),
     Rule(
         id="POD08",

@@ -54,7 +54,7 @@ def _processes(resource: Resource, _: PodTemplate, container: Node, call: comman
 
 
 def _node_count(resource: Resource, template: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:
-    if not gang.spreads(call, container) or (resource.type == PYTORCH_JOB and _scales(resource, call)):
+    if not gang.spreads(call, container) or (resource.type == PYTORCH_JOB and _is_told_a_range(resource, call)):
         return
     least, most = gang.nodes(call, container) or (0, 0)
     told = gang.addresses(container, call)
@@ -117,9 +117,9 @@ def _calling(resource: Resource) -> int:
     return sum(template.replicas for template in pod_templates(resource) if any(gang.calls(one) for one in template.containers()))
 
 
-def _scales(job: Resource, call: command.Invocation) -> bool:
-    """Whether an elasticPolicy says how many pods there are, at times another number: PTJ01 judges its range."""
-    return is_elastic(job) and (call.option("--nnodes") is None or job.at("spec", "elasticPolicy", "metrics").present)
+def _is_told_a_range(job: Resource, call: command.Invocation) -> bool:
+    """Whether the number of nodes is that of an elasticPolicy, by a variable: PTJ01 judges it."""
+    return is_elastic(job) and call.option("--nnodes") is None
 
 
 def _pods(resource: Resource) -> tuple[int, int]:

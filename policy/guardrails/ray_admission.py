@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from guardrails.document import DocumentError, read_yaml
 from guardrails.node import Node
 from guardrails.ray import cluster_of, groups, ray_container
+from guardrails.ray_start import start_params
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.tokens import RAY_CLUSTER, RAY_JOB, RAY_SERVICE
 
@@ -37,9 +38,10 @@ def _admission(resource: Resource, report: Report) -> None:
     cluster = cluster_of(resource)
     with report.part():
         if cluster.value is not None:
-            for check in (_containers, _labels, _fault_tolerance, _redis_user, _suspended_workers, _autoscaler):
+            for check in (_containers, _group_names, _labels, _fault_tolerance, _redis_user, _suspended_workers, _autoscaler):
                 with report.part():
                     check(resource, cluster, report)
+            start_params(resource, report)
 
 
 def _is_on(cluster: Node) -> bool:
@@ -214,6 +216,16 @@ def _containers(resource: Resource, cluster: Node, report: Report) -> None:
             report.refuse(resource, place, allowed="at least one container", found="none")
 
 
+def _group_names(resource: Resource, cluster: Node, report: Report) -> None:
+    seen: set[str] = set()
+    for group in cluster.at("workerGroupSpecs").elements():
+        with report.part():
+            name = group.at("groupName")
+            if name.present and name.text() in seen:
+                report.refuse(resource, name, allowed="a name of its own: the operator counts the pods of both groups for each of them")
+            seen.add(name.text())
+
+
 def _labels(resource: Resource, cluster: Node, report: Report) -> None:
     for group in groups(resource):
         with report.part():
@@ -312,9 +324,9 @@ RULES = (
         title="A Ray resource is one that KubeRay's operator takes",
         types=frozenset({RAY_CLUSTER, RAY_JOB, RAY_SERVICE}),
         check=_admission,
-        why="the API server takes it, and the operator makes no pod: all there is to see is an event.",
-        fix="give a job one cluster and one way to end it, and a setting in the one place where KubeRay reads it.",
-        source="KubeRay 1.5.1: utils/validation.go, features.go",
+        why="the API server takes it, and the operator makes no pod, or makes and deletes them in turn, or Ray ends as it starts.",
+        fix="give a job one cluster and one way to end it, and a setting in the one place where KubeRay reads it, quoted for bash.",
+        source="KubeRay 1.5.1: utils/validation.go, features.go, raycluster_controller.go, common/pod.go (convertParamMap)",
         valid=(_example(suspend=True, shutdownAfterJobFinishes=True),),
         invalid=(_example(suspend=True),),
     ),

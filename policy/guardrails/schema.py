@@ -4,9 +4,10 @@ Values that preview can't know are passed over here and told by whoever walks; a
 where the schema does not allow it. Rules in CEL are not part of this: rules of the pack stand for them.
 """
 
+import difflib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -35,6 +36,8 @@ class Mismatch:
     remark: str = ""
     """What is told behind the value."""
     pruned: bool = False
+    newer: bool = False
+    """Keys that the schema does not know stand beside it: a later one may have them in its place."""
 
 
 class Schemas:
@@ -77,14 +80,13 @@ class Schemas:
         return self._shared[schema["$ref"]] if "$ref" in schema else schema
 
     def _object(self, node: Node, value: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[Mismatch]:
+        unknown = _unknown(value, schema)
         for key in schema.get("required", ()):
             if value.get(key) is None:
-                yield Mismatch(node.at(key), "set", "unset")
-        if "properties" in schema and "additionalProperties" not in schema and not schema.get("x-kubernetes-preserve-unknown-fields"):
-            for key in value:
-                if key not in schema["properties"]:
-                    known = ", ".join(sorted(schema["properties"]))
-                    yield Mismatch(node.at(key), f"one of {known}" if len(known) < 400 else "a field of this kind", pruned=True)
+                yield Mismatch(node.at(key), "set", "unset", newer=_may_be_newer(key, unknown))
+        for key in unknown:
+            known = ", ".join(sorted(schema["properties"]))
+            yield Mismatch(node.at(key), f"one of {known}" if len(known) < 400 else "a field of this kind", pruned=True)
 
     def _holes(self, node: Node, schema: Mapping[str, Any]) -> Iterator[Mismatch]:
         """A null in a list is not pruned as one in a mapping is."""
@@ -106,6 +108,19 @@ class Schemas:
         if any(not wrong.pruned for wrong in self.mismatches(node, schema)):
             return False
         return all(self._fits(member, below) for member, below in self.members(node, schema) if member.known)
+
+
+def _unknown(value: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]:
+    if "properties" not in schema or "additionalProperties" in schema or schema.get("x-kubernetes-preserve-unknown-fields"):
+        return []
+    return [key for key in value if key not in schema["properties"]]
+
+
+def _may_be_newer(key: str, unknown: Sequence[str]) -> bool:
+    """Whether unknown keys may stand in place of a required one: none is that one misspelt, nor a reference's version of old."""
+    wanted, names = key.lower(), [name.lower() for name in unknown]
+    near = difflib.get_close_matches(wanted, names) or [name for name in names if wanted.startswith(name) or name.startswith(wanted)]
+    return bool(unknown) and not near and "apiVersion" not in unknown
 
 
 def _type(value: Any, schema: Mapping[str, Any]) -> str | None:

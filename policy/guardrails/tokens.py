@@ -91,4 +91,4 @@ SERVED_BESIDE: dict[str, str] = {kind.replace("/v1:", "/v1alpha1:"): kind for ki
 """Older versions that the API server still takes -> the kind that rules know, of which they lack newer fields."""
 
 MPI_JOBS_OF_OLD = frozenset(f"kubernetes:kubeflow.org/{version}:MPIJob" for version in ("v1", "v1alpha1", "v1alpha2", "v2alpha1"))
-"""No API server has them since mpi-operator 0.4."""
+"""mpi-operator serves none of them since 0.4; v1 is the training operator's today."""

@@ -116,11 +116,7 @@ def _too_few(job: Resource, least: Node, pods: int, found: str | None, report: R
 
 def _trains(job: Resource) -> bool:
     """Whether the pods are ranks of one run: they have devices, or one of them calls what starts ranks."""
-    return any(template.devices() or any(map(_starts_ranks, template.containers())) for template in pod_templates(job))
-
-
-def _starts_ranks(container: Node) -> bool:
-    return bool(gang.calls(container)) or any(command.invocations(command.commands(container), command.MPIRUN))
+    return any(template.devices() or any(map(gang.starts_ranks, template.containers())) for template in pod_templates(job))
 
 
 def _later_tasks(job: Resource, later: Sequence[Node], report: Report) -> None:

@@ -5,11 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from guardrails.cron import CronError, parse
+from guardrails.environment import variables
 from guardrails.facts import load
 from guardrails.names import OBJECT_NAME
 from guardrails.node import Node
 from guardrails.quantity import quantity
 from guardrails.rule import Example, Report, Resource, Rule
+from guardrails.shell import without_comments
+from guardrails.template import pod_templates
 from guardrails.tokens import VOLCANO_CRON_JOB, VOLCANO_JOB
 
 _LONGEST_NAME = 63
@@ -20,8 +23,12 @@ _ROLES = {"master": "master", "worker": "worker"}
 """Flag of the mpi plug-in -> name of the task where the flag is not given."""
 _PORT = "port"
 _NO_TOPOLOGY = ("", "none")
-_HOST_PLUGINS = frozenset({"svc", "mpi", "pytorch", "tensorflow"})
-"""They make each pod's name its host name: svc itself, and those that bring it along."""
+_HOST_PLUGINS = frozenset({"svc", "mpi", "pytorch", "tensorflow", "ray"})
+"""They make each pod's name its host name and tell pods the names of all: svc itself, and those that bring it along."""
+_HOST_FILES = "/etc/volcano"
+# What has a default for the variable, makes the file or looks whether it is there does without the plug-in.
+_READ = re.compile(r"\bVC_[A-Z0-9_]+_(?:HOSTS|NUM)\b(?!:?[-+=])|/etc/volcano/[\w.*$-]+")
+_DONE_WITHOUT = re.compile(r"(?:(?:\[|\btest)\s+(?:!\s+)?-[defrs]\s+|>\s*)[\"']?/etc/volcano/")
 
 
 def _admission(job: Resource, report: Report) -> None:
@@ -30,7 +37,7 @@ def _admission(job: Resource, report: Report) -> None:
             with report.part():
                 check(job, report)
         return
-    for check in (_tasks, _dependencies, _plugins, _volumes):
+    for check in (_tasks, _dependencies, _plugins, _hosts, _volumes):
         with report.part():
             check(job, report)
     with report.part():
@@ -167,6 +174,31 @@ def _plugins(job: Resource, report: Report) -> None:
             _mpi_tasks(job, arguments, report)
 
 
+def _hosts(job: Resource, report: Report) -> None:
+    """Host names that a task reads, where no plug-in tells them."""
+    if not _HOST_PLUGINS.isdisjoint(name for name, _ in job.at("spec", "plugins").entries()):
+        return
+    if any(volume.at("mountPath").text().startswith(_HOST_FILES) for volume in job.at("spec", "volumes").elements()):
+        return
+    for template in pod_templates(job):
+        for container in template.all_containers():
+            with report.part():
+                _hosts_of(job, container, report)
+
+
+def _hosts_of(job: Resource, container: Node, report: Report) -> None:
+    own = {variable.name for variable in variables(container)}
+    if any(mount.at("mountPath").text().startswith(_HOST_FILES) for mount in container.at("volumeMounts").elements()):
+        return
+    for word in (*container.at("command").elements(), *container.at("args").elements()):
+        script = without_comments(word.text())
+        read = [name for name in _READ.findall(script) if name not in own]
+        if read and not _DONE_WITHOUT.search(script):
+            allowed = "that with svc in spec.plugins, which makes it (mpi, pytorch, tensorflow and ray bring svc along)"
+            report.refuse(job, word, allowed=allowed, found=f"reading {read[0]}")
+            return
+
+
 def _mpi_tasks(job: Resource, arguments: Node, report: Report) -> None:
     names = [name for name, _ in _named(job)]
     for flag, wanted in mpi_tasks(arguments).items():
@@ -228,9 +260,9 @@ RULES = (
         title="Tasks, plug-ins and volumes are ones that Volcano's admission takes",
         types=frozenset({VOLCANO_JOB, VOLCANO_CRON_JOB}),
         check=_admission,
-        why="Volcano's admission refuses the job when the rest is made.",
-        fix="name each task and mount path once, keep pods' names within 63 characters, and use plug-ins and dependencies that exist.",
-        source="volcano 1.14.1 admission: jobs/validate/admit_job.go, util.go; cronjobs/validate/admit_cronjob.go",
+        why="Volcano's admission refuses the job when the rest is made, or a task ends at once for want of the hosts that it reads.",
+        fix="name each task and mount path once, keep pods' names within 63 characters, and name the plug-ins that tasks need.",
+        source="volcano 1.14.1: admission of jobs (admit_job.go, util.go, mutate_job.go) and cronjobs (admit_cronjob.go); job/plugins/svc",
         valid=(_job(plugins={"mpi": ["--master=master", "--worker=worker"]}),),
         invalid=(_job(plugins={"mpi": ["--master=launcher"]}),),
     ),

@@ -94,13 +94,13 @@ def trains(job: Resource) -> bool:
 
 def trains_alone(template: PodTemplate) -> bool:
     """Whether a pod of no job trains, as far as it says: it meets others, starts ranks, or runs what is named after training."""
-    return gang.meets_others(template) or any(gang.calls(each) or _is_trainer(each) for each in template.containers())
+    return gang.meets_others(template) or any(
+        gang.calls(each) or gang.names_training(each) or _has_trainer(each) for each in template.containers()
+    )
 
 
-def _is_trainer(container: Node) -> bool:
-    if any(command.is_of_training(command.base(call.program)) for call in programs(container)):
-        return True
-    # Without words of its own, or with options alone, the container runs the image's program.
+def _has_trainer(container: Node) -> bool:
+    """Whether the container runs its image's program, without words of its own or with options alone, and the image is a trainer's."""
     first = next((word.text() for key in ("command", "args") for word in container.at(key).elements()), "-")
     return first.startswith("-") and command.is_of_training(_image_name(container.at("image").text()))
 

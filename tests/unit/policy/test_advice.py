@@ -6,9 +6,10 @@ import pytest
 
 from guardrails import RULES
 from guardrails.judge import by_id
+from guardrails.template import GPU
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import Thing, analyze
-from tests.unit.policy.cases import csi, network, pod_memory, ray, volcano
+from tests.unit.policy.cases import csi, custom_resource, deepspeed, network, pod, pod_memory, ray, volcano
 
 pytestmark = pytest.mark.policy
 
@@ -21,6 +22,14 @@ CLOSED_FABRIC = (
 ADVICE: Sequence[tuple[str, tuple[Thing, ...]]] = (
     ("CSI05", (csi.BARE_EFS,)),
     ("EFA04", CLOSED_FABRIC),
+    ("DSP05", (deepspeed.zero(2, cpu_offload=True),)),
+    ("DSP05", (deepspeed.zero(3, **{deepspeed.OLD_GATHER: True}),)),
+    ("EFA06", (pod.efa_on(16, "p5.48xlarge"),)),
+    ("KUB01", (custom_resource.rocks_db(),)),
+    ("POD07", (pod_memory.working(),)),
+    ("POD07", (pod_memory.working(pod_memory.SMALL, "/dev/shm"),)),
+    ("POD07", (pod_memory.working(pod_memory.SMALL, sizeLimit="1Gi"),)),
+    ("POD07", (pod_memory.shm(),)),
     ("POD09", (pod_memory.trainer(pod_memory.KEPT),)),
     ("RAY04", (ray.ending(),)),
     ("VOL01", (b.mpi_job({volcano.GANG: {"queue": "training"}}),)),
@@ -30,6 +39,13 @@ ADVICE: Sequence[tuple[str, tuple[Thing, ...]]] = (
 REFUSED: Sequence[tuple[str, tuple[Thing, ...]]] = (
     ("CSI05", (csi.efs_only(uid="1000"), csi.STATIC_EFS)),
     ("EFA04", (*CLOSED_FABRIC, network.pod({"pool": "p5"}, efa=32))),
+    ("DSP05", (deepspeed.zero(2, cpu_offload=True, offload_optimizer=None),)),
+    ("DSP05", (deepspeed.zero(3, cpu_offload_use_pin_memory=True),)),
+    ("KUB01", (custom_resource.fault_tolerant(),)),
+    ("POD07", (pod_memory.shm(limits={GPU: 8}),)),
+    ("POD07", (pod_memory.shm(sizeLimit="500Gi"),)),
+    ("POD07", (pod_memory.working(None, "/dev/shm"),)),
+    ("POD07", (pod_memory.working(pod_memory.SMALL, "/dev/shm", sizeLimit="1Gi"),)),
     ("POD09", (pod_memory.trainer(terminationGracePeriodSeconds=300),)),
     ("RAY04", (ray.ending({ray.TTL: 600}),)),
     ("VOL01", (b.mpi_job({volcano.GANG: {"minAvailable": 5}}),)),

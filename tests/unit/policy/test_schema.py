@@ -118,6 +118,23 @@ def test_a_required_field_is_named_whether_it_is_absent_or_null() -> None:
     assert said({"a": None, "b": None}, schema) == missing
 
 
+@pytest.mark.parametrize(
+    ("value", "newer"),
+    [
+        ({}, False),
+        ({"c": 1}, True),
+        ({"Address": 1}, False),
+        ({"addres": 1}, False),
+        ({"addr": 1}, False),
+        ({"c": 1, "apiVersion": 1}, False),
+    ],
+)
+def test_a_required_field_is_in_doubt_beside_fields_of_another_version(value: Any, newer: bool) -> None:
+    schema = {"type": "object", "properties": {"address": {}}, "required": ["address"]}
+    missing, *_ = Schemas(SHARED).mismatches(Node(value, "spec", "o"), schema)
+    assert (missing.node.path, missing.newer) == ("spec.address", newer)
+
+
 def test_a_field_that_is_not_known_is_only_dropped_and_the_known_ones_are_named() -> None:
     assert said({"c": 1}, CLOSED) == [("spec.c", None, "one of a, b", True)]
     many = {"type": "object", "properties": {f"field{number:03}": {} for number in range(60)}}

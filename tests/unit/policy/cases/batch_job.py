@@ -114,6 +114,8 @@ LOCALHOST = [{"name": "MASTER_ADDR", "value": "localhost"}]
 C10D = ("--rdzv-backend=c10d", "--rdzv-endpoint=a:1")
 GANG = "torchrun --nnodes=4 --nproc-per-node=8 --rdzv-backend=c10d --rdzv-endpoint=pretrain-0.ranks:29500 train.py"
 QUEUE = {"spec/completions": 100, "spec/completionMode": b.DELETE, f"{POD}/subdomain": b.DELETE, LIMITS: {GPU: 1}}
+ALONE = {**QUEUE, "spec/completions": 4, COMMAND: b.DELETE, f"{POD}/containers/0/args": ["60"]}
+ON_P5 = {f"{POD}/nodeSelector": {TYPE: "p5.48xlarge"}}
 SET = [{"configMapRef": {"name": "rendezvous"}}]
 ENV_FROM = f"{POD}/containers/0/envFrom"
 
@@ -300,7 +302,19 @@ QUEUES = (
     valid("JOB01", job({**QUEUE, "spec/completions": b.DELETE, COMMAND: ["python3", "infer.py"]})),
     valid("JOB01", job({**QUEUE, COMMAND: ["torchrun", "--standalone", "--nproc-per-node=1", "infer.py"]})),
     valid("JOB02", job({**QUEUE, COMMAND: ["torchrun", "--standalone", "infer.py"]})),
-    invalid("JOB01", job({**QUEUE, "spec/completions": 4, COMMAND: ["python3", "infer.py"]}), says="completionMode is unset", edge=True),
+    # Pods that all run at once, of which nothing says that they meet, may be copies.
+    valid("JOB01", job({**ALONE, LIMITS: {}})),
+    valid("JOB01", job({**ALONE, "spec/completions": 5}), edge=True),
+    invalid("JOB01", job(ALONE), says="completionMode is unset; allowed: Indexed, which gives each its rank, unless the 4 pods work alone"),
+    invalid("JOB01", job({**ALONE, COMMAND: ["python3", "infer.py"]}), says="unless the 4 pods work alone", edge=True),
+    invalid("JOB01", job({**ALONE, COMMAND: ["python3", "burn.py", "--data=train.py"]}), says="unless the 4 pods work alone", edge=True),
+    invalid("JOB01", job({**ALONE, COMMAND: ["bash", "/opt/train.sh"]}), says="Indexed: the index is the pod's rank", edge=True),
+    valid("EFA06", job({**ALONE, **ON_P5}), edge=True),
+    invalid("EFA06", job({**ALONE, **ON_P5, COMMAND: ["bash", "/opt/train.sh"]}), says="because 4 pods with GPUs train together"),
+    invalid("JOB01", job({**ALONE, COMMAND: ["python3", "pretrain.py"]}), says="Indexed: the index is the pod's rank", edge=True),
+    invalid("JOB01", job({**ALONE, COMMAND: ["torchrun", "main.py"]}), says="Indexed: the index is the pod's rank", edge=True),
+    invalid("JOB01", job({**ALONE, ENV: variables(WORLD_SIZE="4")}), says="Indexed: the index is the pod's rank", edge=True),
+    invalid("JOB01", job({**ALONE, f"{POD}/subdomain": "ranks"}), says="Indexed: the index is the pod's rank", edge=True),
     invalid("JOB01", job({**QUEUE, COMMAND: ["torchrun", "--nnodes=4", *C10D, "x"]}), says="completions is 100; allowed: 4"),
     invalid("JOB01", job({**QUEUE, COMMAND: ["python3", "x"], ENV: variables(MASTER_ADDR="a.b")}), says="completions is 100; allowed: 4"),
     # A launcher's name is no call of it.

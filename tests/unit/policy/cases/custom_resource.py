@@ -5,8 +5,10 @@ from guardrails.template import GPU, NEURON, NEURON_CORE
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import UNKNOWN, Thing
 from tests.unit.policy.case import invalid, valid
+from tests.unit.policy.cases.ray import cluster
 
 REQUIREMENT = "spec/template/spec/requirements/0"
+CLASS = "spec/template/spec/nodeClassRef"
 QUEUE = "kubernetes:scheduling.volcano.sh/v1beta1:Queue"
 
 
@@ -17,6 +19,15 @@ def queue(**spec: object) -> Thing:
 def trainer(spec: object, kind: str = "sagemaker.amazonaws.com/v1:HyperPodPyTorchJob") -> Thing:
     """An object of a kind that no rule knows."""
     return Thing(type=f"kubernetes:{kind}", name="tuning", properties={"metadata": {"name": "tuning"}, "spec": spec})
+
+
+def fault_tolerant(**options: object) -> Thing:
+    return cluster({"gcsFaultToleranceOptions": options})
+
+
+def rocks_db() -> Thing:
+    """A cluster as KubeRay 1.7 takes it."""
+    return fault_tolerant(backend="rocksdb")
 
 
 def asking(**limits: object) -> dict[str, object]:
@@ -47,7 +58,16 @@ CASES = (
     invalid("KUB01", b.node_pool({f"{REQUIREMENT}/minValues": 51}), says="at most 50", edge=True),
     invalid("KUB01", b.node_pool({f"{REQUIREMENT}/minValues": 0}), says="at least 1", edge=True),
     invalid("KUB01", b.node_pool({f"{REQUIREMENT}/operator": "in"}), says="operator is in; allowed: one of Gte, Lte, In"),
-    invalid("KUB01", b.node_pool({f"{REQUIREMENT}/operator": b.DELETE}), says="requirements[0].operator is unset; allowed: set"),
+    invalid("KUB01", b.node_pool({f"{REQUIREMENT}/operator": b.DELETE}), says="requirements[0].operator is unset; allowed: set."),
+    # Beside keys of a later definition a required field may be one no more, but not one that is misspelt or of old.
+    invalid("KUB01", rocks_db(), says="redisAddress is unset; allowed: set, where the operator is no newer than KubeRay 1.5.1"),
+    invalid("KUB01", fault_tolerant(redisAdress="redis:6379"), says="redisAddress is unset; allowed: set.", edge=True),
+    invalid("KUB01", fault_tolerant(), says="redisAddress is unset; allowed: set.", edge=True),
+    invalid("KUB01", b.node_pool({REQUIREMENT: {"key": "pool", "op": "Exists"}}), says="operator is unset; allowed: set.", edge=True),
+    invalid(
+        "KUB01", b.node_pool({CLASS: {"kind": "EC2NodeClass", "name": "p5", "apiVersion": "v1"}}), says="group is unset; allowed: set."
+    ),
+    invalid("KUB01", b.node_pool({CLASS: {"kind": "EC2NodeClass", "name": "p5", "selector": "p5"}}), says="no newer than Karpenter 1.14.0"),
     invalid("KUB01", b.node_pool({"spec/disruption/budgets": [{"nodes": 1}]}), says="budgets[0].nodes is 1 (integer); allowed: a string"),
     invalid("KUB01", b.node_pool({"spec/template/spec/taints/0/effect": "NoSchedul"}), says="effect is NoSchedul"),
     invalid("KUB01", b.node_pool({"spec/template/spec/expireAfter": "soon"}), says="text of the form"),

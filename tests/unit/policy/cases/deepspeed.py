@@ -95,6 +95,9 @@ def offload(stage: int, name: str, **settings: Any) -> Thing:
     return zero(stage, **{name: {"device": "cpu", **settings}})
 
 
+CPU = {"device": "cpu"}
+GATHER = "gather_16bit_weights_on_model_save"
+OLD_GATHER = "stage3_gather_fp16_weights_on_model_save"
 NEAR = {TOTAL: 1024, STEPS: 32}
 FAR = {TOTAL: 2048, STEPS: 32}
 NAMELESS = Thing(type=tokens.CONFIG_MAP, name="settings", properties={"data": mounted(**FAR).properties["data"]})
@@ -193,8 +196,27 @@ CASES = (
     invalid("DSP05", ds(scheduler={"type": "Cosine"}), says="scheduler.type is Cosine"),
     invalid("DSP05", zero(2, cpu_offload=True), says="cpu_offload is set; allowed: offload_optimizer: the key is deprecated"),
     invalid("DSP05", zero(3, cpu_offload_param=True), says="cpu_offload_param is set; allowed: offload_param: the key is deprecated"),
-    invalid("DSP05", zero(3, cpu_offload_use_pin_memory=True), says="allowed: pin_memory in offload_optimizer or offload_param"),
-    invalid("DSP05", zero(3, elastic_checkpoint=True), says="elastic_checkpoint is set; allowed: nothing: the key is deprecated"),
+    # A deprecated key sets the one in its place, unless that is there too.
+    invalid("DSP05", zero(2, cpu_offload=False, offload_optimizer=CPU), says="cpu_offload is set; allowed: offload_optimizer alone"),
+    invalid("DSP05", zero(2, cpu_offload=True, offload_optimizer="auto"), says="offload_optimizer: the key is deprecated", edge=True),
+    invalid("DSP05", zero(2, cpu_offload=True, offload_optimizer=None), says="offload_optimizer alone: DeepSpeed stops", edge=True),
+    invalid("DSP05", zero(3, cpu_offload_param=True, offload_param=CPU), says="offload_param alone: DeepSpeed stops where both are set"),
+    invalid("DSP05", zero(3, cpu_offload_param=True, offload_optimizer=CPU), says="offload_param: the key is deprecated", edge=True),
+    invalid("DSP05", zero(3, **{OLD_GATHER: True, GATHER: True}), says=f"allowed: {GATHER} alone: DeepSpeed stops"),
+    invalid("DSP05", zero(3, **{OLD_GATHER: True, f"stage3_{GATHER}": False}), says=f"stage3_{GATHER} alone: DeepSpeed stops"),
+    invalid("DSP05", zero(2, **{OLD_GATHER: True}), says="nothing under stage 2: it only acts in stage 3", edge=True),
+    invalid("DSP04", zero(2, cpu_offload_param=True), says="cpu_offload_param is true; allowed: false under stage 2: offload_param works"),
+    invalid("DSP04", zero(0, cpu_offload=True), says="cpu_offload is true; allowed: false under stage 0: offload_optimizer works"),
+    valid("DSP04", zero(1, cpu_offload=True), edge=True),
+    valid("DSP04", zero(2, cpu_offload_param=False), edge=True),
+    valid("DSP05", zero(2, elastic_checkpoint=True), edge=True),
+    valid("DSP05", zero(3, elastic_checkpoint=False), edge=True),
+    invalid("DSP05", zero(3, elastic_checkpoint=True), says="elastic_checkpoint is true; allowed: false under stage 3"),
+    invalid("DSP05", zero(3, cpu_offload_use_pin_memory=True), says="pin_memory in offload_optimizer or offload_param: the key is deprec"),
+    # Comments, where DeepSpeed looks at no key that it doesn't know.
+    *(valid("DSP05", ds(**{name: "tuned for 7B"})) for name in ("_comment", "__note__", "// batch", "comment")),
+    invalid("DSP05", ds(commment="tuned for 7B"), says="commment is set, but no such key exists", edge=True),
+    invalid("DSP05", zero(2, _comment="tuned"), says="_comment is set, but no such key exists; allowed: a key of zero_optimization"),
     invalid(
         "DSP05",
         zero(3, stage3_gather_fp16_weights_on_model_save=True),

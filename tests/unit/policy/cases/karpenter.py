@@ -910,6 +910,22 @@ def anywhere(kind: str, line: str, count: dict[str, int] | None = None) -> Thing
     return Thing(type=kind, name="one", properties={"metadata": {"name": "one"}, "spec": spec})
 
 
+QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "team-a"}}
+
+
+def queued(
+    kind: str, *, job: dict[str, Any] | None = None, made: dict[str, Any] | None = None, pods: dict[str, Any] | None = None
+) -> Thing:
+    """A kind that makes pods which name no nodes, with this metadata of its own, of the jobs that it makes and of the pods."""
+    template = {"metadata": pods or {}, "spec": pod({SELECTOR: b.DELETE, TOLERATIONS: b.DELETE}).properties["spec"]}
+    spec: dict[str, Any] = {"parallelism": 4, "replicas": 4, "template": template}
+    if kind == tokens.CRON_JOB:
+        spec = {"jobTemplate": {"metadata": made or {}, "spec": spec}}
+    elif kind == tokens.VOLCANO_JOB:
+        spec = {"tasks": [{"name": "rank", **spec}]}
+    return Thing(type=kind, name="embed", properties={"metadata": {"name": "embed", **(job or {})}, "spec": spec})
+
+
 def preferring(expression: dict[str, Any]) -> dict[str, Any]:
     """A pod that would rather have nodes of which the expression holds."""
     preferred = [{"weight": 1, "preference": {"matchExpressions": [expression]}}]
@@ -990,6 +1006,20 @@ PLACES = (
     invalid("KRP11", b.node_pool(), pod({TOLERATIONS: b.DELETE}), says="a toleration of nvidia.com/gpu:NoSchedule, the taint of p5"),
     invalid("KRP11", b.node_pool(), pod({f"{TOLERATIONS}/0/key": "amd.com/gpu"}), says="the taint of p5"),
     invalid("KRP11", b.node_pool(), pod({f"{TOLERATIONS}/0/effect": "NoExecute"}), says="the taint of p5", edge=True),
+    # Kueue gives the pods the labels and tolerations of a ResourceFlavor.
+    valid("KRP11", b.node_pool(), pod({SELECTOR: b.DELETE, "metadata/labels": QUEUED["labels"]})),
+    valid("KRP11", b.node_pool(), pod({TOLERATIONS: b.DELETE, "metadata/labels": QUEUED["labels"]})),
+    *(valid("KRP11", queued(kind, job=QUEUED)) for kind in (tokens.JOB, tokens.DEPLOYMENT, tokens.STATEFUL_SET)),
+    valid("KRP11", queued(tokens.CRON_JOB, made=QUEUED), edge=True),
+    valid("KRP11", queued(tokens.VOLCANO_JOB, pods=QUEUED), edge=True),
+    invalid("KRP11", queued(tokens.CRON_JOB, job=QUEUED), says="jobTemplate.spec.template.spec.nodeSelector is unset", edge=True),
+    invalid("KRP11", queued(tokens.VOLCANO_JOB, job=QUEUED), says="spec.tasks[0].template.spec.nodeSelector is unset", edge=True),
+    invalid("KRP11", queued(tokens.JOB, job={"labels": {"kueue.x-k8s.io/queue-name": ""}}), says="nodeSelector is unset", edge=True),
+    invalid(
+        "KRP11",
+        pod({SELECTOR: {"topology.ebs.csi.aws.com/zone": "a"}, "metadata/labels": QUEUED["labels"]}),
+        says="no other key pins a zone",
+    ),
     invalid("KRP11", b.node_pool({TAINTS: []}), says="taints is []"),
     invalid("KRP11", b.node_pool({f"{TAINTS}/0/effect": "PreferNoSchedule"}), says="fill the accelerators' nodes", edge=True),
     invalid(

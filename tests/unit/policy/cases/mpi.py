@@ -49,8 +49,10 @@ CASES = (
     valid("MPI01", b.mpi_job({"metadata/name": "a" * 53, f"{b.WORKER}/replicas": 11}), edge=True),
     invalid("MPI01", b.mpi_job({"metadata/name": "a" * 54, f"{b.WORKER}/replicas": 11}), says="at most 53 characters", edge=True),
     invalid("MPI01", b.mpi_job({f"{b.WORKER}/replicas": 0}), says="Worker.replicas is 0", edge=True),
-    invalid("MPI01", old_job("v1"), says="is kubeflow.org/v1; allowed: kubeflow.org/v2beta1"),
-    invalid("MPI01", old_job("v1alpha2"), says="kubeflow.org/v1alpha2"),
+    invalid(
+        "MPI01", old_job("v1"), says="mpi-operator 0.8 serves (v1 is that of training operator 1.9, whose definition has the same name"
+    ),
+    invalid("MPI01", old_job("v1alpha2"), says="v1alpha2; allowed: kubeflow.org/v2beta1, the only version that mpi-operator 0.8 serves."),
     invalid("MPI01", b.mpi_job({f"{b.WORKER}/replicas": b.DELETE}), says="Worker.replicas is unset; allowed: at least 1"),
     invalid("MPI01", b.mpi_job({f"{LAUNCHER}/replicas": 2}), says="Launcher.replicas is 2; allowed: 1"),
     invalid("MPI01", b.mpi_job({LAUNCHER: b.DELETE}), says="Launcher is unset; allowed: one Launcher"),

@@ -1034,7 +1034,7 @@ def ranks(instance: str, **limits: int) -> Thing:
 
 
 REQUESTS = (
-    valid("EFA06", pod(gpu=8, efa=4)),
+    valid("EFA06", pod(gpu=8, efa=32)),
     valid("EFA06", pod({"node.kubernetes.io/instance-type": "p4d.24xlarge"}, gpu=8, efa=4), edge=True),
     valid("EFA06", pod(gpu=8, efa=32, env={"FI_PROVIDER": "efa"})),
     invalid("EFA06", pod({"node.kubernetes.io/instance-type": "p4d.24xlarge"}, gpu=8, efa=5), says="at most 4", edge=True),

@@ -23,11 +23,11 @@ def shell(line: str, efa: int | str) -> Thing:
 ASKED = "vpc.amazonaws.com/efa"
 
 
-def efa_on(count: int | str, *types: str, replicas: int = 4) -> Thing:
+def efa_on(count: int | str, *types: str, replicas: int = 4, gpus: int = 8) -> Thing:
     """A Volcano job of pods that say by affinity on which types they run."""
     terms = [{"matchExpressions": [{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": list(types)}]}]
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
-    limits = {"nvidia.com/gpu": 8, **({ASKED: count} if count else {})}
+    limits = {"nvidia.com/gpu": gpus, **({ASKED: count} if count else {})}
     pod = {f"{b.TASK_CONTAINER}/resources": {"limits": limits}, "spec/tasks/0/template/spec/affinity": affinity}
     return b.volcano_job({**pod, "spec/tasks/0/template/spec/nodeSelector": b.DELETE, "spec/tasks/0/replicas": replicas})
 
@@ -125,7 +125,15 @@ CASES = (
     valid("EFA06", b.mpi_job({LAUNCHER_ENV: [{"name": "FI_PROVIDER", "value": "efa"}]})),
     valid("EFA06", b.mpi_job({**NO_EFA, b.LAUNCHER_COMMAND: ["mpirun", "-x", "FI_PROVIDER=tcp"]})),
     valid("EFA06", shell("export FI_PROVIDER=efa && torchrun train.py", 32)),
-    valid("EFA06", shell("FI_PROVIDER=efa,tcp torchrun train.py", 1), edge=True),
+    valid("EFA06", shell("FI_PROVIDER=efa,tcp torchrun train.py", 32), edge=True),
+    # A pod with all GPUs leaves the interfaces that it does not ask for to nobody.
+    valid("EFA06", efa_on(32, "p5.48xlarge"), edge=True),
+    valid("EFA06", efa_on(16, "p5en.48xlarge")),
+    valid("EFA06", efa_on(4, "p5.48xlarge", "p4d.24xlarge"), edge=True),
+    valid("EFA06", efa_on(16, "p5.48xlarge", gpus=4), edge=True),
+    invalid("EFA06", efa_on(31, "p5.48xlarge"), says="asking 31 vpc.amazonaws.com/efa; allowed: 32", edge=True),
+    invalid("EFA06", efa_on(16, "p5.48xlarge"), says="on p5.48xlarge: the pod has all of its devices, and a part of its bandwidth"),
+    invalid("EFA06", efa_on(3, "p5.48xlarge", "p4d.24xlarge"), says="allowed: 4 vpc.amazonaws.com/efa on p5.48xlarge or p4d.24xlarge"),
     invalid("EFA06", shell("FI_PROVIDER=efa,tcp torchrun train.py", 0), says="command[2] is FI_PROVIDER=efa,tcp; allowed", edge=True),
     invalid("EFA06", shell("export NCCL_NET_PLUGIN=aws-ofi && torchrun train.py", 0), says="command[2] is NCCL_NET_PLUGIN=aws-ofi"),
     invalid("EFA06", shell('export FI_PROVIDER="efa" && torchrun train.py', 0), says="command[2] is FI_PROVIDER=efa;"),
@@ -184,7 +192,8 @@ CASES = (
     valid("EFA06", verbs(1, privileged=True), edge=True),
     valid("EFA06", verbs(0, privileged=True), edge=True),
     valid("EFA06", queue(100, "python3", "infer.py"), edge=True),
-    invalid("EFA06", queue(4, "python3", "infer.py"), says="because 4 pods with GPUs train together", edge=True),
+    valid("EFA06", queue(4, "python3", "infer.py"), edge=True),
+    invalid("EFA06", queue(4, "python3", "train.py"), says="because 4 pods with GPUs train together", edge=True),
     invalid("EFA06", queue(100, "torchrun", "--nnodes=4", "x"), says="because 4 pods with GPUs train together"),
 )
 

@@ -33,6 +33,18 @@ def mounting(volumes: list[Any], path: str = "/dev/shm", *, limits: dict[str, An
     return pod(container={"resources": {"limits": limits or {GPU: 8}}, "volumeMounts": [mount], **container}, volumes=volumes)
 
 
+def working(
+    limits: dict[str, Any] | None = None, path: str = "/tmp", *words: str, requests: dict[str, Any] | None = None, **options: Any
+) -> Thing:
+    """A pod without devices, with a volume of memory at this path."""
+    container = {"resources": {"limits": limits or {}, "requests": requests or {}}, "volumeMounts": [{"name": "tmp", "mountPath": path}]}
+    volume = {"name": "tmp", "emptyDir": {"medium": "Memory", **options}}
+    return pod(container={**container, "command": list(words)}, volumes=[volume])
+
+
+SMALL = {"memory": "256Mi"}
+
+
 def running(*words: str) -> Thing:
     return pod(container={"command": list(words)})
 
@@ -54,7 +66,15 @@ LARGE = [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "2Ti"}}]
 LAUNCHER, TASK, HEAD, GROUP = "spec/mpiReplicaSpecs/Launcher", "spec/tasks/0", "spec/headGroupSpec", "spec/workerGroupSpecs/0"
 SUBMITTER = {"submitterPodTemplate": {"spec": {"containers": [{"name": "submit", "image": "rayproject/ray:2.55.0"}]}}}
 LAUNCHED = {"name": "rank", "resources": {"limits": {"cpu": "4"}}}
+ETL_COMMAND = "spec/tasks/0/template/spec/containers/0/command"
+
+
+def starting_over(action: str, place: str = "spec", **occasion: str) -> dict[str, Any]:
+    return {f"{place}/policies": [{"action": action, **(occasion or {"event": "PodEvicted"})}]}
+
+
 CPU_ONLY = {"spec/tasks/0/template/spec/containers/0/resources": {"limits": {"cpu": "4"}}}
+ETL = {**CPU_ONLY, ETL_COMMAND: ["sh", "-c", "sleep 60"]}
 
 
 def indexed(**limits: Any) -> Thing:
@@ -107,7 +127,18 @@ CASES = (
     valid("POD07", ray()),
     valid("POD07", shm(sizeLimit="499Gi"), edge=True),
     invalid("POD07", shm(sizeLimit="500Gi"), says="less than 500Gi, the pod's memory limit", edge=True),
-    invalid("POD07", shm(), says="emptyDir.sizeLimit is unset"),
+    # The kubelet takes the pod's memory limit for the size of the volume where that is less.
+    valid("POD07", working(SMALL)),
+    valid("POD07", working(SMALL, sizeLimit="255Mi"), edge=True),
+    invalid("POD07", working(SMALL, sizeLimit="256Mi"), says="less than 256Mi, the pod's memory limit", edge=True),
+    invalid("POD07", working(), says="sizeLimit is unset; allowed: a size such as 1Gi, and a memory limit of the pod above it"),
+    invalid("POD07", working(SMALL, "/dev/shm"), says="a size below the pod's memory limit, such as 64Mi"),
+    invalid("POD07", working(SMALL, "/tmp", "python3", "train.py"), says="a size below the pod's memory limit, such as 64Mi", edge=True),
+    invalid("POD07", working(None, "/dev/shm", requests={"memory": "6Gi"}), says="a size such as 1Gi, and a memory limit of the pod"),
+    invalid("POD07", working(None, "/tmp", "python3", "train.py"), says="a size such as 1Gi, and a memory limit of the pod above it"),
+    invalid("POD07", working(SMALL, sizeLimit="lots"), says="lots; allowed: a quantity such as 64Mi"),
+    invalid("POD07", shm(), says="emptyDir.sizeLimit is unset; allowed: a size below the pod's memory limit, such as 64Gi"),
+    invalid("POD07", shm(limits={GPU: 8}), says="emptyDir.sizeLimit is unset; allowed: a size such as 64Gi, and a memory limit"),
     invalid("POD07", shm(sizeLimit="lots"), says="lots; allowed: a quantity"),
     invalid("POD07", shm(sizeLimit="1Ti"), says="sizeLimit is 1Ti"),
     invalid("POD07", asking({GPU: 8}), says="without one mounted at /dev/shm (64 MiB)"),
@@ -181,6 +212,16 @@ CASES = (
     invalid("POD09", b.mpi_job(), says="spec.mpiReplicaSpecs.Worker.template.metadata"),
     invalid("POD09", kept(b.mpi_job(), b.WORKER), says="spec.mpiReplicaSpecs.Launcher.template.metadata", edge=True),
     invalid("POD09", b.volcano_job(CPU_ONLY), says='spec.tasks[0].template.metadata.annotations["karpenter.sh/do-not-disrupt"] is unset'),
+    # Pods without devices lose each other's work where they are ranks, or where a policy says so.
+    valid("POD09", b.volcano_job(ETL)),
+    valid("POD09", b.volcano_job({**ETL, **starting_over("RestartTask")}), edge=True),
+    valid("POD09", b.volcano_job({**ETL, **starting_over("RestartJob", event="TaskFailed")}), edge=True),
+    invalid("POD09", b.volcano_job({**ETL, **starting_over("RestartJob")}), says="a job that has devices or starts over as a whole"),
+    invalid("POD09", b.volcano_job({**ETL, **starting_over("RestartJob", "spec/tasks/0")}), says="starts over as a whole", edge=True),
+    invalid("POD09", b.volcano_job({**ETL, ETL_COMMAND: ["python3", "train.py"]}), says="starts over as a whole", edge=True),
+    invalid("POD09", b.volcano_job({**ETL, ETL_COMMAND: ["sh", "-c", "mpirun -np 4 hello"]}), says="starts over as a whole", edge=True),
+    valid("POD09", b.mpi_job({b.WORKER_CONTAINER: LAUNCHED, b.LAUNCHER_COMMAND: ["sh", "-c", "sleep 60"]}), edge=True),
+    invalid("POD09", b.mpi_job({b.WORKER_CONTAINER: LAUNCHED}), says="starts over as a whole", edge=True),
     # One pod without devices is no gang; one with them loses what it computed.
     valid("POD09", b.volcano_job({**CPU_ONLY, "spec/tasks/0/replicas": 1}), edge=True),
     invalid("POD09", b.volcano_job({**CPU_ONLY, "spec/tasks/0/replicas": 2}), says="do-not-disrupt", edge=True),
@@ -210,4 +251,6 @@ CASES = (
     invalid("POD09", node_set(**UNGUARDED), says='annotations["karpenter.sh/do-not-disrupt"] is unset'),
     invalid("POD09", node_set(template={}), says="terminationGracePeriodSeconds is 30 (the default)"),
     invalid("POD09", job_set({}), says="replicatedJobs[0].template.spec.template.metadata.annotations"),
+    invalid("POD09", alone("python $(RUN)", "cuda:12", env=[{"name": "RUN", "value": "train.py"}]), says="do-not-disrupt", edge=True),
+    valid("POD09", alone("python $(RUN)", "cuda:12", env=[{"name": "RUN", "value": "embed.py"}]), edge=True),
 )

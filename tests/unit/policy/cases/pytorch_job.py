@@ -317,7 +317,21 @@ CASES = (
     valid("JOB03", workers(*TRAIN, minReplicas=2, maxReplicas=2)),
     valid("JOB03", b.pytorch_job({"spec/elasticPolicy": {}, **{place: list(TRAIN) for place in COMMANDS}})),
     valid("JOB03", workers(*TRAIN, minReplicas=2, maxReplicas=4, metrics=[{"type": "Resource"}], changes={f"{WORKER}/replicas": 1})),
-    valid("JOB03", workers("torchrun", "--nnodes=2", "t.py", maxReplicas=4, metrics=[{"type": "Resource"}])),
+    # What scales the pods changes no number that torchrun itself is told.
+    valid("JOB03", workers("torchrun", "--nnodes=3", "t.py", maxReplicas=4, metrics=[{"type": "Resource"}]), edge=True),
+    valid("JOB03", workers("torchrun", "--nnodes=1:4", "t.py", maxReplicas=4, metrics=[{"type": "Resource"}])),
+    valid("JOB03", workers("torchrun", "--nnodes=3:4", "t.py", maxReplicas=4, metrics=[{"type": "Resource"}]), edge=True),
+    invalid(
+        "JOB03", workers("torchrun", "--nnodes=4:5", "t.py", maxReplicas=4, metrics=[{"type": "Resource"}]), says="at most 3", edge=True
+    ),
+    invalid(
+        "JOB03", workers("torchrun", "--nnodes=2", "t.py", maxReplicas=4, metrics=[{"type": "Resource"}]), says="is --nnodes 2; allowed"
+    ),
+    invalid(
+        "JOB03",
+        workers("torchrun", "--nnodes=2", "t.py", maxReplicas=64, metrics=[{"type": "Resource"}], changes={f"{WORKER}/replicas": 1}),
+        says="is --nnodes 2; allowed: --nnodes 1",
+    ),
     invalid("JOB03", workers("torchrun", "--nnodes=2", "t.py", maxReplicas=3), says="is --nnodes 2; allowed: --nnodes 3", edge=True),
     valid("PTJ01", workers(rdzvHost="localhost", maxReplicas=1, changes={f"{WORKER}/replicas": 1}), edge=True),
     invalid(

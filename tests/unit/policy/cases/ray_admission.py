@@ -66,10 +66,55 @@ def timed(text: str) -> Thing:
 
 
 TIMEOUT = "ray.io/initializing-timeout"
+OVERWRITTEN = {"annotations": {"ray.io/overwrite-container-cmd": "true"}}
 GRADUAL = {"stepSizePercent": 10, "intervalSeconds": 30, "gatewayClassName": "istio"}
 NO_POLICY = {"deletionStrategy": {"onSuccess": {}, "onFailure": {"policy": "DeleteSelf"}}}
 
+
+def grouped(*names: str | None) -> dict[str, Any]:
+    """Worker groups of these names."""
+    groups = [b.changed(cluster().properties["spec"]["workerGroupSpecs"][0], {"groupName": name}) for name in names]
+    return {"workerGroupSpecs": groups}
+
+
+def told(name: str, text: Any, changes: dict[str, Any] | None = None) -> Thing:
+    """A cluster whose workers' Ray starts with a parameter."""
+    return cluster({f"{GROUP}/rayStartParams": {name: text}, **(changes or {})})
+
+
+WORKER = f"{GROUP_PODS}/containers/0"
+CORES = {f"{WORKER}/resources/limits": {"aws.amazon.com/neuroncore": 2}}
+
 CASES = (
+    valid("RAY05", cluster(grouped("small", "large"))),
+    valid("RAY05", cluster(grouped("small", "Small")), edge=True),
+    invalid("RAY05", cluster(grouped("a", "b", "a")), says="workerGroupSpecs[2].groupName is a; allowed: a name of its own"),
+    invalid("RAY05", job(grouped("a", "a")), says="rayClusterSpec.workerGroupSpecs[1].groupName is a"),
+    invalid("RAY05", service(grouped("a", "a")), says="rayClusterConfig.workerGroupSpecs[1].groupName is a"),
+    # KubeRay writes the text behind --name= into a line of bash.
+    valid("RAY05", told("resources", """'{"disk": 1}'""")),
+    valid("RAY05", told("resources", r'"{\"disk\": 1, \"fast\": 0.5}"')),
+    valid("RAY05", told("resources", r"{\"disk\":1}"), edge=True),
+    valid("RAY05", told("node-ip-address", "$MY_POD_IP")),
+    valid("RAY05", told("temp-dir", "'/tmp/ray data'")),
+    valid("RAY05", told("object-store-memory", "1000000000")),
+    valid("RAY05", told("no-monitor", "true")),
+    valid("RAY05", told("resources", '{"disk": 1}', CORES), edge=True),
+    valid("RAY05", told("resources", '{"disk": 1}', {f"{WORKER}/command": ["bash", "-c", "ray start --block"]}), edge=True),
+    valid("RAY05", told("resources", '{"disk": 1}', {f"{GROUP}/template/metadata": OVERWRITTEN}), edge=True),
+    invalid("RAY05", told("resources", '{"disk": 1}'), says="""one word of bash, such as '{"disk": 1}' with quotes of its own"""),
+    invalid("RAY05", told("resources", '{"disk":1}'), says="""in quotes that bash takes off, such as '{"disk":1}'""", edge=True),
+    invalid("RAY05", told("resources", """'{"disk": "1"}'"""), says="JSON, a number for each name"),
+    invalid("RAY05", told("resources", """'{"disk": true}'"""), says="JSON, a number for each name", edge=True),
+    invalid("RAY05", told("resources", "disk=1"), says="JSON, a number for each name"),
+    invalid("RAY05", told("resources", """'{"disk": 1}"""), says="one word of bash"),
+    invalid("RAY05", told("resources", '{"neuron_cores": 2}', CORES), says="one word of bash", edge=True),
+    invalid("RAY05", told("system-config", '{"a":1}'), says="""JSON in quotes that bash takes off, such as '{"a":1}'"""),
+    invalid("RAY05", told("temp-dir", "/tmp/ray data"), says="such as '/tmp/ray data' with quotes of its own"),
+    invalid("RAY05", told("temp-dir", " /tmp/ray"), says="one word of bash", edge=True),
+    invalid("RAY05", told("temp-dir", "/tmp/ray;ls"), says="one word of bash", edge=True),
+    invalid("RAY05", cluster({f"{HEAD}/rayStartParams/redis-password": "a b"}), says="redis-password is several (not shown)"),
+    invalid("RAY05", job({f"{HEAD}/rayStartParams/temp-dir": "a b"}), says="rayClusterSpec.headGroupSpec.rayStartParams.temp-dir is a b"),
     valid("RAY05", cluster()),
     valid("RAY05", job()),
     valid("RAY05", service()),

@@ -44,6 +44,18 @@ def volumes(*each: dict[str, Any]) -> Thing:
 
 DATA = {"mountPath": "/data", "volumeClaimName": "data"}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+
+
+def reading(script: str, *plugins: str, container: dict[str, Any] | None = None, **spec: Any) -> Thing:
+    """A job whose task runs a script, with these plug-ins."""
+    main = {"name": "main", "image": "registry.example/a:1", "command": ["sh", "-c", script], **(container or {})}
+    task = {"name": "mpimaster", "template": {"spec": {"containers": [main]}}}
+    return tasks(task, {"name": "worker"}, plugins={name: [] for name in plugins}, **spec)
+
+
+HOSTFILE = "mpirun --host `cat /etc/volcano/worker.host | tr '\\n' ','` -np 2 hello"
+HOSTS = "python3 -m rank --peers $VC_WORKER_HOSTS"
+MOUNTED = {"volumeMounts": [{"name": "hosts", "mountPath": "/etc/volcano"}]}
 MASTER, WORKER = {"name": "master"}, {"name": "worker"}
 
 CASES = (
@@ -62,6 +74,21 @@ CASES = (
     valid("VOL04", tasks(MASTER, WORKER, plugins={"mpi": ["--worker=worker", "--master"]}), edge=True),
     valid("VOL04", tasks({"name": "lead"}, WORKER, plugins={"mpi": ["--master=lead", "--master"]}), edge=True),
     invalid("VOL04", tasks({"name": "lead"}, WORKER, plugins={"mpi": ["--master"]}), says="without a task master", edge=True),
+    # The plug-in svc tells pods each other's names; some bring it along.
+    *(valid("VOL04", reading(HOSTFILE, "ssh", plugin)) for plugin in ("svc", "pytorch", "tensorflow", "ray")),
+    valid("VOL04", reading(HOSTS, "svc")),
+    valid("VOL04", reading("echo $VC_TASK_INDEX", "env"), edge=True),
+    valid("VOL04", reading("test -f /etc/volcano/worker.host && cat /etc/volcano/worker.host"), edge=True),
+    valid("VOL04", reading("echo ${VC_WORKER_NUM:-1}"), edge=True),
+    valid("VOL04", reading("VC_WORKER_HOSTS=a,b; echo $VC_WORKER_HOSTS"), edge=True),
+    valid("VOL04", reading(HOSTFILE, container=MOUNTED), edge=True),
+    valid("VOL04", reading(HOSTFILE, volumes=[{"mountPath": "/etc/volcano", "volumeClaimName": "hosts"}]), edge=True),
+    valid("VOL04", reading("# cat /etc/volcano/worker.host"), edge=True),
+    invalid("VOL04", reading(HOSTFILE, "ssh"), says="command[2] is reading /etc/volcano/worker.host; allowed: that with svc"),
+    invalid("VOL04", reading("mpiexec -f /etc/volcano/worker.host hello"), says="is reading /etc/volcano/worker.host; allowed", edge=True),
+    invalid("VOL04", reading(HOSTS, "env", "hcclrank"), says="is reading VC_WORKER_HOSTS", edge=True),
+    invalid("VOL04", reading("torchrun --nnodes=${VC_WORKER_NUM} train.py"), says="is reading VC_WORKER_NUM; allowed"),
+    invalid("VOL04", reading("python3 -c 'import os; print(os.environ[\"VC_WORKER_HOSTS\"])'"), says="is reading VC_WORKER_HOSTS"),
     valid("VOL04", tasks({}, {})),
     valid("VOL04", tasks(after("b", "a"), {"name": "a"}, after("c", "a", "b"))),
     valid("VOL04", volumes(DATA, {"mountPath": "/out", "volumeClaim": CLAIM})),
