@@ -23,6 +23,7 @@ from guardrails import (
     pod,
     pod_devices,
     pod_memory,
+    pod_parts,
     pod_security,
     pytorch_job,
     ray,
@@ -37,7 +38,7 @@ from guardrails import (
 from guardrails.rule import Example, Rule, StackRule
 
 _PLATFORM = (storage, network, karpenter, eks, security)
-_PODS = (pod, pod_security, images, pod_devices, pod_memory)
+_PODS = (pod, pod_security, images, pod_devices, pod_memory, pod_parts)
 _JOBS = (mpi, pytorch_job, volcano, volcano_admission, batch_job, ray, ray_admission, slurm, hub, argo)
 _TRAINING = (deepspeed, parallelism, checkpointing)
 _MODULES = (custom_resource, karpenter_admission, *_PLATFORM, *_PODS, *_JOBS, *_TRAINING, release)
