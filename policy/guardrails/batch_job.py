@@ -89,9 +89,10 @@ RULES = (
         title="A trainer over several pods of a Job is Indexed, whole and has host names",
         types=frozenset({JOB, CRON_JOB, JOB_SET}),
         check=indexed,
-        why="pods have no rank and no name for each other: each waits for peers that it can't find.",
-        fix="set completionMode: Indexed, completions equal to parallelism, a headless Service as subdomain, and restartPolicy.",
-        source="Kubernetes: Indexed Jobs with pod-to-pod communication; JobSet: Jobs are Indexed by default",
+        why="pods have no rank and no name for each other, or are fewer than they wait for; policies at odds are refused.",
+        fix="set completionMode: Indexed, completions equal to parallelism, a headless Service as subdomain, and restartPolicy: Never.",
+        source="Kubernetes: Indexed Jobs with pod-to-pod communication; batch/v1 JobSpec 1.36; JobSet: Jobs are Indexed by default; Kueue: "
+        "partial admission; kubernetes-sigs/kueue#3140",
         valid=(_job(_torchrun(4, 8)),),
         invalid=(_job(_torchrun(4, 8), completionMode="NonIndexed"),),
     ),

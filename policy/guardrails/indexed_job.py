@@ -2,13 +2,14 @@
 
 import re
 
-from guardrails import gang
+from guardrails import gang, job_policy
 from guardrails.meeting import host_of
 from guardrails.node import Node
 from guardrails.rule import Report, Resource
 from guardrails.template import GPU, NEURON, PodTemplate, pod_templates
-from guardrails.tokens import JOB_SET
+from guardrails.tokens import JOB, JOB_SET
 
+_LEAST_PODS = "kueue.x-k8s.io/job-min-parallelism"
 # Of <name>.<namespace>.svc the name is a Service's, of <name>.<service>.<namespace>.svc a pod's.
 _POD_OF_SERVICE = re.compile(
     r"(.*(?:-[0-9]+|(?:HOSTNAME|hostname|POD_NAME).*[)}`]))\.[A-Za-z][\w-]*(?:\.(?!svc\b)[\w-]+(?:\.svc[\w.-]*)?)?"
@@ -19,17 +20,19 @@ def indexed(job: Resource, report: Report) -> None:
     """JOB01: judge a Job, or those that a CronJob or a JobSet makes."""
     if job.type == JOB_SET:
         for spec, template in jobs_of_set(job):
+            job_policy.check(job, spec, report, indexed_unset=True)
             with report.part():
                 _completion_in_set(job, spec, template, report)
         return
     spec = gang.job_spec(job)
+    job_policy.check(job, spec, report)
     pods = spec.at("parallelism").integer()
     if pods is None or pods < 2:
         return
     if not _trains(job):
         _may_train(job, spec, pods, report)
         return
-    for check in (_completion, _address, _restart):
+    for check in (_completion, _address, _restart, _all_at_once):
         with report.part():
             check(job, spec, pods, report)
 
@@ -56,6 +59,22 @@ def _completion(job: Resource, spec: Node, pods: int, report: Report) -> None:
         report.refuse(job, mode, allowed="Indexed: the index is the pod's rank")
     if completions.integer() != pods:
         report.refuse(job, completions, allowed=f"{pods}, the parallelism: all ranks run at once")
+
+
+def _all_at_once(job: Resource, spec: Node, pods: int, report: Report) -> None:
+    """Kueue lets a Job that names a least parallelism start with that many pods, and lowers the parallelism to it."""
+    least = job.at("metadata", "annotations", _LEAST_PODS)
+    number = least.integer()
+    if job.type != JOB or number is None:
+        return
+    containers = [container for template in pod_templates(job) for container in template.containers()]
+    calls = [(container, call) for container in containers for call in gang.calls(container)]
+    told = [nodes[0] for container, call in calls if (nodes := gang.nodes(call, container))]
+    # A launcher that is told no number may start a run in each pod.
+    needed = max(told, default=0 if calls else pods)
+    if number < needed:
+        allowed = f"unset, or {needed} at least: that many ranks wait for each other, and Kueue may start {number}"
+        report.refuse(job, least, allowed=allowed)
 
 
 def jobs_of_set(jobs: Resource) -> list[tuple[Node, PodTemplate]]:

@@ -22,6 +22,9 @@ _GO_DURATION = re.compile(r"\+?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|m
 _STAYS, _NEVER = "DeleteNone", frozenset({"", "Never"})
 _OF_A_CLUSTER = frozenset({"DeleteCluster", "DeleteWorkers"})
 _ORDER = ("DeleteWorkers", "DeleteCluster", "DeleteSelf")
+_QUEUE, _ELASTIC = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/elastic-job"
+_HEADS_SET = "head"
+"""What Kueue calls the head's pod beside the groups of workers."""
 _UPGRADES = frozenset({"", "None", "NewCluster", "NewClusterWithIncrementalUpgrade"})
 _INCREMENTAL = "NewClusterWithIncrementalUpgrade"
 
@@ -36,6 +39,9 @@ def _admission(resource: Resource, report: Report) -> None:
             with report.part():
                 check(resource, resource.at("spec"), report)
     cluster = cluster_of(resource)
+    with report.part():
+        if resource.type != RAY_SERVICE and resource.at("metadata", "labels", _QUEUE).text():
+            _queued(resource, cluster, report)
     with report.part():
         if cluster.value is not None:
             for check in (_containers, _group_names, _labels, _fault_tolerance, _redis_user, _suspended_workers, _autoscaler):
@@ -61,6 +67,26 @@ def _suspension(job: Resource, spec: Node, report: Report) -> None:
             report.refuse(job, suspend, allowed="true only beside shutdownAfterJobFinishes: a suspended job's cluster is deleted")
     if _selects(spec):
         report.refuse(job, suspend, allowed="false for a job on a cluster that clusterSelector names")
+
+
+def _queued(resource: Resource, cluster: Node, report: Report) -> None:
+    """Kueue's own admission takes a cluster whose size and end it knows; it leaves a job on another's cluster alone."""
+    if not cluster.present or (resource.type == RAY_JOB and _selects(resource.at("spec"))):
+        return
+    with report.part():
+        shutdown = resource.at("spec", "shutdownAfterJobFinishes")
+        if resource.type == RAY_JOB and shutdown.value is not True:
+            report.refuse(resource, shutdown, allowed=f"true in a queue of Kueue ({_QUEUE}): the cluster keeps the quota otherwise")
+    with report.part():
+        scales = cluster.at("enableInTreeAutoscaling")
+        if scales.value is True and resource.at("metadata", "annotations", _ELASTIC).text() != "true":
+            report.refuse(resource, scales, allowed=f'false in a queue of Kueue ({_QUEUE}), or {_ELASTIC}: "true" beside it')
+    for group in cluster.at("workerGroupSpecs").elements():
+        with report.part():
+            if group.at("groupName").text() == _HEADS_SET:
+                report.refuse(
+                    resource, group.at("groupName"), allowed=f"another name in a queue of Kueue, which calls the head so ({_QUEUE})"
+                )
 
 
 def _numbers(job: Resource, spec: Node, report: Report) -> None:
@@ -326,7 +352,8 @@ RULES = (
         check=_admission,
         why="the API server takes it, and the operator makes no pod, or makes and deletes them in turn, or Ray ends as it starts.",
         fix="give a job one cluster and one way to end it, and a setting in the one place where KubeRay reads it, quoted for bash.",
-        source="KubeRay 1.5.1: utils/validation.go, features.go, raycluster_controller.go, common/pod.go (convertParamMap)",
+        source="KubeRay 1.5.1: utils/validation.go, features.go, raycluster_controller.go, common/pod.go (convertParamMap); "
+        "Kueue: rayjob_webhook.go, raycluster_webhook.go",
         valid=(_example(suspend=True, shutdownAfterJobFinishes=True),),
         invalid=(_example(suspend=True),),
     ),

@@ -763,4 +763,60 @@ TOLD = (
     valid("JOB03", accelerated("--num_machines $(N) --num_processes 32 --config_file a.yaml")),
 )
 
+ON_FAILURE: dict[str, Any] = {f"{POD}/restartPolicy": "OnFailure"}
+
+
+def failing(rule: dict[str, Any] | None = None, **changes: Any) -> Thing:
+    """A Job with a policy on failures of one rule."""
+    rules = [rule or {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [78]}}]
+    return job({"spec/podFailurePolicy": {"rules": rules}, **changes})
+
+
+def partly(least: Any, *words: str) -> Thing:
+    """A Job in a queue of Kueue, which may start with fewer pods."""
+    return torchrun(*(words or ("--nnodes=4", *C10D)), **{"metadata/annotations": {"kueue.x-k8s.io/job-min-parallelism": least}})
+
+
+def in_set(**changes: Any) -> Thing:
+    return job_set_with(group("torchrun", "--nnodes=4", *C10D, "train.py", **changes))
+
+
+OF_INDEX = {"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [78]}}
+POLICIES = (
+    valid("JOB01", failing()),
+    invalid("JOB01", failing(None, **ON_FAILURE), says="restartPolicy is OnFailure; allowed: Never beside podFailurePolicy"),
+    invalid("JOB01", failing(OF_INDEX), says="rules[0].action is FailIndex"),
+    valid("JOB01", failing(OF_INDEX, **{"spec/backoffLimitPerIndex": 1}), edge=True),
+    invalid("JOB01", failing({"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1, 0]}}), says="values[1] is 0", edge=True),
+    valid("JOB01", failing({"action": "Ignore", "onExitCodes": {"operator": "NotIn", "values": [0]}}), edge=True),
+    invalid("JOB01", failing({"action": "Ignore"}), says="is with neither"),
+    invalid("JOB01", failing({**OF_INDEX, "action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}), says="is with both"),
+    valid("JOB01", failing({"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]})),
+    invalid("JOB01", failing(**{"spec/podReplacementPolicy": "TerminatingOrFailed"}), says="allowed: Failed beside podFailurePolicy"),
+    valid("JOB01", failing(**{"spec/podReplacementPolicy": "Failed"}), edge=True),
+    valid("JOB01", job({"spec/podReplacementPolicy": "TerminatingOrFailed"})),
+    invalid("JOB01", job({"spec/backoffLimitPerIndex": 1, **ON_FAILURE}), says="allowed: Never beside backoffLimitPerIndex"),
+    invalid("JOB01", job({"spec/maxFailedIndexes": 1}), says="backoffLimitPerIndex is unset; allowed: set beside maxFailedIndexes"),
+    valid("JOB01", job({"spec/maxFailedIndexes": 4, "spec/backoffLimitPerIndex": 1}), edge=True),
+    invalid("JOB01", job({"spec/maxFailedIndexes": 5, "spec/backoffLimitPerIndex": 1}), says="is 5; allowed: at most 4", edge=True),
+    valid("JOB01", job({"spec/successPolicy": {"rules": [{"succeededIndexes": "0"}]}})),
+    invalid(
+        "JOB01",
+        job({"spec/parallelism": 1, "spec/completions": 1, "spec/completionMode": b.DELETE, "spec/successPolicy": {"rules": []}}),
+        says="completionMode is unset; allowed: Indexed beside successPolicy",
+    ),
+    invalid("JOB01", cron({"spec/maxFailedIndexes": 1}), says="jobTemplate.spec.backoffLimitPerIndex is unset"),
+    # A JobSet makes its Jobs Indexed.
+    valid("JOB01", in_set(**{"spec/backoffLimitPerIndex": 1, "spec/completionMode": b.DELETE}), edge=True),
+    invalid("JOB01", in_set(**{"spec/backoffLimitPerIndex": 1, **ON_FAILURE}), says="Never beside backoffLimitPerIndex"),
+    # Fewer pods than ranks.
+    invalid("JOB01", partly("2"), says="is 2; allowed: unset, or 4 at least"),
+    invalid("JOB01", partly("3"), says="Kueue may start 3", edge=True),
+    valid("JOB01", partly("4"), edge=True),
+    valid("JOB01", partly("2", "--nnodes=2:4", *C10D), edge=True),
+    invalid("JOB01", partly("1", "--nnodes=2:4", *C10D), says="unset, or 2 at least", edge=True),
+    valid("JOB01", partly("2", "--standalone", "--nproc-per-node=1")),
+)
+
+CASES += POLICIES
 CASES += GROUPS + RANK_0 + NODES + HOSTS + TOLD + MEETING + COUNTS + QUEUES + ALONE + NAMES

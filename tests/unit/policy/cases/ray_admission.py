@@ -225,3 +225,25 @@ CASES = (
     invalid("RAY05", timed("0s"), says="is 0s; allowed: a duration such as 30m", edge=True),
     invalid("RAY05", timed("soon"), says="is soon; allowed: a duration such as 30m"),
 )
+
+QUEUED = {"kueue.x-k8s.io/queue-name": "team-a"}
+
+
+def queued(thing: Thing, **annotations: str) -> Thing:
+    """The same in a queue of Kueue."""
+    metadata = {"metadata/labels": QUEUED, "metadata/annotations": annotations}
+    return Thing(type=thing.type, name=thing.name, properties=b.changed(thing.properties, metadata))
+
+
+CASES += (
+    valid("RAY05", queued(cluster())),
+    valid("RAY05", queued(ending(SHUTDOWN))),
+    invalid("RAY05", queued(ending()), says="shutdownAfterJobFinishes is unset; allowed: true in a queue of Kueue"),
+    valid("RAY05", ending(), edge=True),
+    # Kueue leaves a job on a cluster that is there alone.
+    valid("RAY05", queued(Thing(type=tokens.RAY_JOB, name="t", properties={"spec": SHARED})), edge=True),
+    invalid("RAY05", queued(cluster(SCALED)), says="enableInTreeAutoscaling is true; allowed: false in a queue of Kueue"),
+    valid("RAY05", queued(cluster(SCALED), **{"kueue.x-k8s.io/elastic-job": "true"}), edge=True),
+    invalid("RAY05", queued(cluster({f"{GROUP}/groupName": "head"})), says="groupName is head"),
+    valid("RAY05", cluster({f"{GROUP}/groupName": "head"}), edge=True),
+)
