@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
 
-from guardrails import command, gang
+from guardrails import command, gang, volcano_room
 from guardrails.facts import load
 from guardrails.links import demand, named
 from guardrails.node import Node
@@ -139,6 +139,13 @@ def _gang_scheduler(job: Resource, report: Report) -> None:
     # An absent name is Volcano itself: its admission writes it in.
     if scheduler.present and scheduler.text() != _GANG_SCHEDULER and pods > 1 and any(t.requested(GPU) for t in templates):
         report.refuse(job, scheduler, allowed=f"{_GANG_SCHEDULER}, because {pods} pods must start together")
+    for template in templates if pods > 1 else ():
+        with report.part():
+            # A pod's own goes before the job's.
+            own = template.spec.at("schedulerName")
+            if template.replicas and template.requested(GPU) and own.present and own.text() != _GANG_SCHEDULER:
+                allowed = f"unset, or {_GANG_SCHEDULER}: any other places the {pods} pods one by one, and minAvailable is of no use"
+                report.refuse(job, own, allowed=allowed)
 
 
 def _mpi_gang(job: Resource, report: Report) -> None:
@@ -204,8 +211,13 @@ def _job_queue(job: Resource, program: Program, below: Mapping[str, Sequence[Res
         report.refuse(job, place, allowed=f"a leaf queue; {name} is the parent of others")
     else:
         queue = named(program, name, QUEUE)
-        if queue is not None and queue.at("status", "state").text() == "Closed":
-            report.refuse(job, place, allowed=f"a queue that is open; {name} is Closed")
+        if queue is None:
+            return
+        with report.part():
+            if queue.at("status", "state").text() == "Closed":
+                report.refuse(job, place, allowed=f"a queue that is open; {name} is Closed")
+        if job.type == VOLCANO_JOB:
+            volcano_room.fits(job, place, (queue, *_above(queue, program)), _least, report)
 
 
 def _place(queue: Resource, program: Program, report: Report) -> None:
@@ -430,7 +442,7 @@ RULES = (
         check=_gang,
         why="with too many the gang is never placed; with too few half of it holds GPUs and waits for the rest.",
         fix="set minAvailable to the number of pods that must run together, and let Volcano schedule them.",
-        source="volcano 1.14.1 admission, job controller (dependsOn) and gang plug-in; kubeflow/mpi-operator#608",
+        source="volcano 1.14.1 admission, job controller (dependsOn, schedulerName) and gang plug-in; kubeflow/mpi-operator#608",
         valid=(_job(gpus=8, minAvailable=4),),
         invalid=(_job(gpus=8, minAvailable=3),),
     ),
@@ -442,7 +454,8 @@ RULES = (
         check=_queues,
         why="Volcano's admission refuses the job or the queue; a job without a queue shares `default` with everybody.",
         fix="name a leaf queue; keep guarantee within deserved, that within capability, and each within that of the queue above.",
-        source="volcano 1.14.1 admission: jobs, queues; scheduler/api/resource_info.go (NewResource, LessPartly)",
+        source="volcano 1.14.1 admission: jobs, queues; scheduler/api/resource_info.go (NewResource, LessPartly); plugins/proportion; "
+        "volcano-sh/volcano#1331",
         valid=(_job(queue="research"),),
         invalid=(_job(queue="root"),),
     ),

@@ -22,6 +22,12 @@ _TIME_ZONE = re.compile(r"[A-Za-z._0-9+][A-Za-z._0-9+-]{0,13}(?:/[A-Za-z._0-9+][
 _ROLES = {"master": "master", "worker": "worker"}
 """Flag of the mpi plug-in -> name of the task where the flag is not given."""
 _PORT = "port"
+_FIRST = {
+    "pytorch": ("master", ("master", "worker", _PORT), "no pod is told MASTER_ADDR, WORLD_SIZE and RANK"),
+    "ray": ("head", ("head", "headContainer", "worker", "workerContainer", _PORT, "dashboardPort", "clientPort"), "no pod is made"),
+}
+"""Plug-in -> its flag for the task that the others look for, which is also that task's name where the flag is not given; the flags
+that it knows; and what becomes of a job without that task."""
 _NO_TOPOLOGY = ("", "none")
 _HOST_PLUGINS = frozenset({"svc", "mpi", "pytorch", "tensorflow", "ray"})
 """They make each pod's name its host name and tell pods the names of all: svc itself, and those that bring it along."""
@@ -172,6 +178,8 @@ def _plugins(job: Resource, report: Report) -> None:
             report.refuse(job, arguments, allowed=f"one of {', '.join(known)}", found=name)
         elif name == "mpi":
             _mpi_tasks(job, arguments, report)
+        elif name in _FIRST:
+            _first_task(job, name, arguments, report)
 
 
 def _hosts(job: Resource, report: Report) -> None:
@@ -199,6 +207,15 @@ def _hosts_of(job: Resource, container: Node, report: Report) -> None:
             return
 
 
+def _first_task(job: Resource, plugin: str, arguments: Node, report: Report) -> None:
+    flag, flags, otherwise = _FIRST[plugin]
+    wanted = _flags([argument.text() for argument in arguments.elements()], flags).get(flag, flag)
+    names = [name for name, _ in _named(job)]
+    if wanted not in names:
+        allowed = f"--{flag}= with one of the tasks {', '.join(names)}: {otherwise} otherwise"
+        report.refuse(job, arguments, allowed=allowed, found=f"without a task {wanted}")
+
+
 def _mpi_tasks(job: Resource, arguments: Node, report: Report) -> None:
     names = [name for name, _ in _named(job)]
     for flag, wanted in mpi_tasks(arguments).items():
@@ -208,17 +225,17 @@ def _mpi_tasks(job: Resource, arguments: Node, report: Report) -> None:
 
 def mpi_tasks(arguments: Node) -> Mapping[str, str]:
     """`master` and `worker` -> the names of these tasks, by the arguments of the mpi plug-in."""
-    given = _flags([argument.text() for argument in arguments.elements()])
+    given = _flags([argument.text() for argument in arguments.elements()], (*_ROLES, _PORT))
     return {flag: given.get(flag, usual) for flag, usual in _ROLES.items()}
 
 
-def _flags(words: Sequence[str]) -> Mapping[str, str]:
+def _flags(words: Sequence[str], known: Sequence[str]) -> Mapping[str, str]:
     """The flags as the plug-in reads them, with Go's parser: up to the first word that is none of its own, the last of a name counts."""
     given: dict[str, str] = {}
     left = iter(words)
     for word in left:
         name, equals, value = word.removeprefix("-").removeprefix("-").partition("=")
-        if not word.startswith("-") or name not in (*_ROLES, _PORT):
+        if not word.startswith("-") or name not in known:
             break
         for last in [value] if equals else islice(left, 1):
             given[name] = last
@@ -262,7 +279,8 @@ RULES = (
         check=_admission,
         why="Volcano's admission refuses the job when the rest is made, or a task ends at once for want of the hosts that it reads.",
         fix="name each task and mount path once, keep pods' names within 63 characters, and name the plug-ins that tasks need.",
-        source="volcano 1.14.1: admission of jobs (admit_job.go, util.go, mutate_job.go) and cronjobs (admit_cronjob.go); job/plugins/svc",
+        source="volcano 1.14.1: admission of jobs (admit_job.go, util.go, mutate_job.go) and cronjobs (admit_cronjob.go); job/plugins: svc, "
+        "pytorch, ray",
         valid=(_job(plugins={"mpi": ["--master=master", "--worker=worker"]}),),
         invalid=(_job(plugins={"mpi": ["--master=launcher"]}),),
     ),

@@ -467,3 +467,26 @@ CASES = (
     invalid("VOL03", policies({"events": ["PodFailed", "PodFailed"], "action": "RestartJob"}, on("PodFailed")), says="PodFailed once"),
     invalid("VOL03", policies({"action": "RestartJob"}, on("PodRunning")), says="policies[1].event is PodRunning"),
 )
+
+OF_DEFAULT = {"spec/tasks/0/template/spec/schedulerName": "default-scheduler"}
+MEMORY = {f"{b.TASK_CONTAINER}/resources": {"requests": {"memory": "1Gi"}}}
+
+CASES += (
+    # A pod's own scheduler goes before the job's.
+    invalid("VOL01", b.volcano_job(OF_DEFAULT), says="template.spec.schedulerName is default-scheduler; allowed: unset, or volcano"),
+    valid("VOL01", b.volcano_job({"spec/tasks/0/template/spec/schedulerName": "volcano"}), edge=True),
+    valid("VOL01", b.volcano_job({**OF_DEFAULT, "spec/tasks/0/replicas": 1, "spec/minAvailable": 1}), edge=True),
+    # A gang that its queue has no room for.
+    invalid("VOL02", queue("ml", capability={GPU: 31}), job("ml"), says="a gang that asks for 32 nvidia.com/gpu", edge=True),
+    valid("VOL02", queue("ml", capability={GPU: 32}), job("ml"), edge=True),
+    valid("VOL02", queue("ml", capability={"cpu": 8}), job("ml")),
+    valid("VOL02", queue("ml", deserved={GPU: 8}, capability={GPU: 64}), job("ml")),
+    invalid("VOL02", queue("org", capability={GPU: 16}), queue("ml", parent="org"), job("ml"), says="org may use 16"),
+    invalid("VOL02", queue("ml", capability={"memory": "3Gi"}), job("ml", MEMORY), says="asks for 4096Mi memory"),
+    valid("VOL02", queue("ml", capability={"memory": "4Gi"}), job("ml", MEMORY), edge=True),
+    # A gang that does with fewer of its pods.
+    valid("VOL02", queue("ml", capability={GPU: 16}), job("ml", {"spec/minAvailable": 2}), edge=True),
+    invalid("VOL02", queue("ml", capability={GPU: 15}), job("ml", {"spec/minAvailable": 2}), says="asks for 16", edge=True),
+    invalid("VOL02", queue("ml", capability={GPU: 16}), job("ml", {"spec/minAvailable": b.DELETE}), says="asks for 32"),
+    valid("VOL02", queue("ml", capability={GPU: 16}), job("ml", {"spec/minAvailable": b.DELETE, "spec/tasks/0/minAvailable": 2})),
+)

@@ -46,11 +46,15 @@ DATA = {"mountPath": "/data", "volumeClaimName": "data"}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 
 
+LED_BY = {"pytorch": ["--master=mpimaster"], "ray": ["--head=mpimaster"]}
+"""Plug-in -> how it is told the task that the others look for."""
+
+
 def reading(script: str, *plugins: str, container: dict[str, Any] | None = None, **spec: Any) -> Thing:
     """A job whose task runs a script, with these plug-ins."""
     main = {"name": "main", "image": "registry.example/a:1", "command": ["sh", "-c", script], **(container or {})}
     task = {"name": "mpimaster", "template": {"spec": {"containers": [main]}}}
-    return tasks(task, {"name": "worker"}, plugins={name: [] for name in plugins}, **spec)
+    return tasks(task, {"name": "worker"}, plugins={name: LED_BY.get(name, []) for name in plugins}, **spec)
 
 
 HOSTFILE = "mpirun --host `cat /etc/volcano/worker.host | tr '\\n' ','` -np 2 hello"
@@ -173,4 +177,17 @@ CASES = (
         ),
         says="partitionPolicy.networkTopology.highestTierName is a",
     ),
+)
+
+HEAD = {"name": "head"}
+
+CASES += (
+    valid("VOL04", tasks(MASTER, WORKER, plugins={"pytorch": ["--master=master", "--worker=worker", "--port=23456"]})),
+    valid("VOL04", tasks({"name": "lead"}, WORKER, plugins={"pytorch": ["--master=lead"]}), edge=True),
+    valid("VOL04", tasks(MASTER, WORKER, {"name": "extras"}, plugins={"pytorch": []})),
+    invalid("VOL04", tasks({"name": "lead"}, WORKER, plugins={"pytorch": []}), says="pytorch is without a task master; allowed: --master="),
+    invalid("VOL04", tasks(MASTER, WORKER, plugins={"pytorch": ["--master=main"]}), says="without a task main"),
+    valid("VOL04", tasks(HEAD, WORKER, plugins={"ray": []})),
+    valid("VOL04", tasks({"name": "lead"}, WORKER, plugins={"ray": ["--headContainer=main", "--head=lead"]}), edge=True),
+    invalid("VOL04", tasks(MASTER, WORKER, plugins={"ray": []}), says="ray is without a task head; allowed: --head= with one of the tasks"),
 )
