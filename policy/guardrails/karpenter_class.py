@@ -52,6 +52,8 @@ _MOST_USER_DATA = 16 * 1024
 """Bytes; EC2 takes no more."""
 _CLOCKS = re.compile(r"nvidia-smi\b[^\n]*(?:\s-ac\b|\s-lgc\b|--applications-clocks|--lock-gpu-clocks)")
 _EFA_WORD = re.compile(r"(?<![a-z0-9])efa(?![a-z0-9])", re.IGNORECASE)
+_DEVICES = {"Bottlerocket": "/dev/xvdb", "AL2023": "/dev/xvda", "AL2": "/dev/xvda"}
+"""Family -> the device that holds images and what pods write."""
 _DEFAULT_ROOT_GIB = 20
 
 
@@ -236,6 +238,9 @@ def _no_switch(program: Program, report: Report) -> None:
             _named_for_efa(resource, report)
         with report.part():
             _scratch(program, resource, report)
+        with report.part():
+            if not any(finding.resource is resource for finding in report.findings):
+                _disk_of_pods(resource, report)
 
 
 def _named_for_efa(resource: Resource, report: Report) -> None:
@@ -252,6 +257,25 @@ def _named_for_efa(resource: Resource, report: Report) -> None:
     if place.text() == "RAID0" and _EFA_WORD.search(f"{resource.name} {resource.at('metadata', 'name').text()}"):
         allowed = "networkInterfaces of type efa-only beside it: RAID0 only joins the local disks"
         report.refuse(resource, place, allowed=allowed)
+
+
+def _disk_of_pods(resource: Resource, report: Report) -> None:
+    """A size on a device that the family does not use for pods leaves them the disk of the image."""
+    family, devices = _family(resource), list(resource.at("spec", "blockDeviceMappings").elements())
+    used = _DEVICES.get(family)
+    if (
+        not devices
+        or used is None
+        or any(each.at("deviceName").text() in ("", used) or each.at("rootVolume").value is True for each in devices)
+    ):
+        return
+    # User data may format and mount what else there is, and RAID0 takes the local disks for pods.
+    if resource.at("spec", "userData").present or resource.at("spec", "instanceStorePolicy").text() == "RAID0":
+        return
+    device, size = devices[0].at("deviceName"), gibibytes(devices[0].at("ebs", "volumeSize").text()) or 0
+    if size > _DEFAULT_ROOT_GIB:
+        allowed = f"{used}, where {family} has images and what pods write ({_DEFAULT_ROOT_GIB} GiB unless that device has a size)"
+        report.refuse(resource, device, allowed=allowed, found=f"{device.text() or 'unset'}, of {size:g} GiB")
 
 
 def _scratch(program: Program, resource: Resource, report: Report) -> None:
@@ -277,7 +301,7 @@ def _scratch_disk(resource: Resource) -> tuple[str, float]:
     """Which volume Karpenter counts as ephemeral storage, and its size: Bottlerocket's second one holds what pods write."""
     members = list(resource.at("spec", "blockDeviceMappings").elements())
     family = _family(resource)
-    volume, device = ("data", "/dev/xvdb") if family == "Bottlerocket" else ("root", "/dev/xvda")
+    volume, device = ("data", _DEVICES[family]) if family == "Bottlerocket" else ("root", "/dev/xvda")
     roots = [member for member in members if member.at("rootVolume").value is True]
     own = members[-1:] if family == "Custom" else [each for each in members if each.at("deviceName").text() in ("", device)]
     for name, disk in (*(("root", disk) for disk in roots), *((volume, disk) for disk in own)):
@@ -367,7 +391,7 @@ RULES = (
         mandatory=False,
         why="nothing attaches an interface, and NCCL trains over TCP without an error; pods that ask for more disk stay Pending.",
         fix="list networkInterfaces of type efa-only (or let pods ask for EFA), and size the root volume or use RAID0.",
-        source="karpenter-provider-aws 1.14.1 ec2nodeclass.go; field guide: EFA on EKS",
+        source="karpenter-provider-aws 1.14.1 ec2nodeclass.go, amifamily; field guide: EFA on EKS; bottlerocket-os/bottlerocket#4663",
         valid=_class(instanceStorePolicy="RAID0"),
         invalid=_class(subnetSelectorTerms=[{"tags": {"efa-enabled": "true"}}]),
     ),

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from guardrails.auto_mode import is_auto_pool
 from guardrails.cron import CronError, open_spans, parse, written
-from guardrails.facts import load
+from guardrails.facts import instance_types, load
 from guardrails.node import Node
 from guardrails.pool import (
     CAPACITY_TYPE,
@@ -14,11 +15,13 @@ from guardrails.pool import (
     ZONE,
     ZONE_NAME,
     accelerated_types,
+    barring_key,
     is_training_pool,
     is_zone_by_other_key,
     normal_key,
+    possible_types,
 )
-from guardrails.quantity import seconds
+from guardrails.quantity import quantity, seconds
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.tokens import NODE_POOL
 
@@ -37,6 +40,14 @@ _TYPE = re.compile(r"[a-z0-9-]+\.[a-z0-9-]+")
 _KEY = re.compile(r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 _KNOWN_VALUES = {CAPACITY_TYPE: CAPACITY_TYPES, "karpenter.k8s.aws/instance-tenancy": ("default", "dedicated")}
+_LOWER_CASE = re.compile(
+    r"karpenter\.k8s\.aws/instance-(?:gpu|accelerator)-(?:name|manufacturer)|karpenter\.k8s\.aws/instance-cpu-manufacturer"
+)
+"""Keys whose values Karpenter writes in lower case, whatever case EC2 has them in."""
+_OF_KARPENTER, _OF_AUTO_MODE, _OF_KUBERNETES = "karpenter.k8s.aws/", "eks.amazonaws.com/", "node.kubernetes.io/"
+_MEBIBYTE = 1024**2
+_HYPERVISOR_SHARE = 0.075
+"""Part of a type's memory that Karpenter does not count."""
 _MOST_REQUIREMENTS = 100
 _LONGEST_KEY = 316
 _LONGEST_DOMAIN = 253
@@ -114,6 +125,28 @@ def _limits(resource: Resource, report: Report) -> None:
         if missing:
             found = "unset" if not limits.present else limits.raw
             report.refuse(resource, limits, allowed=f"{', '.join(missing)}, cpu or nodes, each with a number", found=found)
+    for key, limit in limits.entries():
+        with report.part():
+            _holds_a_node(resource, key, limit, report)
+
+
+def _holds_a_node(pool: Resource, key: str, limit: Node, report: Report) -> None:
+    """Karpenter starts no node by which the pool would pass a limit; one of 0 switches the pool off."""
+    most, each = quantity(limit.text()), [_counted(name, key) for name in possible_types(pool) or ()]
+    least = min((number for number in each if number is not None), default=0.0)
+    if most and None not in each and 0 < most < least:
+        needed = f"{least / _MEBIBYTE:.0f}Mi" if key == "memory" else f"{least:g}"
+        report.refuse(pool, limit, allowed=f"at least {needed}, what the smallest node of the pool has, or 0 for no node at all")
+
+
+def _counted(name: str, key: str) -> float | None:
+    """What Karpenter counts of a node against a limit; None where that is not known."""
+    size, instance = load("sizes")["types"].get(name), instance_types().get(name)
+    if key == "cpu":
+        return size and size[0]
+    if key == "memory":
+        return size and size[1] * (1 - _HYPERVISOR_SHARE) * _MEBIBYTE
+    return instance.count if instance and key == instance.counted_as[0] else None
 
 
 def _unbounded(pool: Resource, limited: set[str]) -> list[str]:
@@ -141,9 +174,16 @@ def _requirements(resource: Resource, report: Report) -> None:
     if len(members) > _MOST_REQUIREMENTS:
         report.refuse(resource, place, allowed=f"at most {_MOST_REQUIREMENTS}", found=f"{len(members)} requirements")
     for requirement in members:
-        for check in (_operator, _restricted, _least_values, _value):
+        for check in (_operator, _restricted, _of_another_kind, _least_values, _value):
             with report.part():
                 check(resource, requirement, report)
+    with report.part():
+        # A requirement that is refused above leaves nothing either.
+        barred = None if report.findings else barring_key(resource)
+        if barred:
+            key, named = barred
+            found = f"{key} at odds with {', '.join(named)}" if key != INSTANCE_TYPE else f"several of {key} that have none in common"
+            report.refuse(resource, place, allowed="requirements that leave a type: no node of this pool ever starts", found=found)
     with report.part():
         for key, label in resource.at("spec", "template", "metadata", "labels").entries():
             _label_key(resource, label, key, [label], report, found=f"a label {key}")
@@ -180,6 +220,17 @@ def _operator(resource: Resource, requirement: Node, report: Report) -> None:
 def _restricted(resource: Resource, requirement: Node, report: Report) -> None:
     key = requirement.at("key")
     _label_key(resource, key, key.text(), requirement.at("values").elements(), report, found=key.text())
+
+
+def _of_another_kind(resource: Resource, requirement: Node, report: Report) -> None:
+    """Keys that tell types apart elsewhere: Karpenter takes them for labels of your own, which any type gets."""
+    key = requirement.at("key")
+    domain, slash, name = key.text().rpartition("/")
+    meant = f"{_OF_KARPENTER}{name}"
+    foreign = (_OF_KUBERNETES,) if is_auto_pool(resource) else (_OF_KUBERNETES, _OF_AUTO_MODE)
+    if f"{domain}{slash}" in foreign and meant in load("karpenter")["labels"]:
+        wanted = f"{_OF_AUTO_MODE}{name}" if is_auto_pool(resource) else meant
+        report.refuse(resource, key, allowed=f"{wanted}: Karpenter takes this one for a label of your own, which keeps no type out")
 
 
 def _label_key(resource: Resource, place: Node, key: str, values: Iterable[Node], report: Report, *, found: str) -> None:
@@ -223,6 +274,8 @@ def _value(resource: Resource, requirement: Node, report: Report) -> None:
             report.refuse(resource, value, allowed="the name of a zone, such as us-east-1a")
         elif key == INSTANCE_TYPE and not _matches(_TYPE, value.text()):
             report.refuse(resource, value, allowed="the name of an instance type, such as p5.48xlarge")
+        elif _LOWER_CASE.fullmatch(key) and value.text() != value.text().lower():
+            report.refuse(resource, value, allowed=f"{value.text().lower()}: Karpenter has these names in lower case")
         elif not _matches(_VALUE, value.text()):
             report.refuse(resource, value, allowed="the value of a label: letters, digits, -, _ and . between letters or digits")
 
@@ -337,12 +390,12 @@ RULES = (
     Rule(
         id="KRP08",
         name="node-pool-require-limits",
-        title="A pool of accelerators has a limit; a static pool has no other than nodes",
+        title="A pool of accelerators has a limit, which holds a node; a static pool has no other than nodes",
         types=_NODE_POOL,
         check=_limits,
-        why="a job with a wrong replica count buys accelerators without end; on a static pool the API server refuses other limits.",
+        why="a job with a wrong replica count buys accelerators without end, or no node starts; a static pool with other limits is refused.",
         fix="set spec.limits, such as nvidia.com/gpu: 64; with replicas, only nodes and no weight.",
-        source="karpenter 1.14.1 nodepool.go",
+        source="karpenter 1.14.1 nodepool.go and scheduling/scheduler.go (filterByRemainingResources); aws/karpenter-provider-aws#8068",
         valid=_pool(),
         invalid=_pool(spec={"limits": {}}),
     ),
@@ -354,7 +407,8 @@ RULES = (
         check=_requirements,
         why="the API server refuses the NodePool, or Karpenter launches nothing for it, and its pods stay Pending without a reason.",
         fix="use the operators, keys and values that Karpenter knows; pin zones by topology.kubernetes.io/zone.",
-        source="karpenter 1.14.1 nodepool.go, nodepool_ and nodeclaim_validation.go and labels.go; kubernetes-sigs/karpenter#2458",
+        source="karpenter 1.14.1 nodepool.go, nodepool_ and nodeclaim_validation.go and labels.go; kubernetes-sigs/karpenter#2458, "
+        "aws/karpenter-provider-aws#8064",
         valid=_pool(**_capacity("reserved", "on-demand")),
         invalid=_pool(**_capacity("ondemand")),
     ),

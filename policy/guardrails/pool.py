@@ -24,11 +24,15 @@ _FAMILY = "karpenter.k8s.aws/instance-family"
 _CATEGORY = "karpenter.k8s.aws/instance-category"
 _GENERATION = "karpenter.k8s.aws/instance-generation"
 _SIZE = "karpenter.k8s.aws/instance-size"
+_ARCHITECTURE = "kubernetes.io/arch"
+_GPU_COUNT = "karpenter.k8s.aws/instance-gpu-count"
 _NAMING = (INSTANCE_TYPE, _FAMILY, _CATEGORY)
+_ARM = re.compile(r"a1|[a-z]+[0-9]+[a-z]*g[a-z]*|.*-gb[0-9]+")
+"""Families of Graviton and Grace processors."""
 _TYPE_NAME = re.compile(r"(?P<family>(?P<category>[a-z]+)(?:-[0-9]+tb)?(?P<generation>[0-9]+)[^.]*)\.(?P<size>.+)")
 _COMPARED = {"Gt": operator.gt, "Lt": operator.lt, "Gte": operator.ge, "Lte": operator.le}
 _BARRING = frozenset({"NotIn", "DoesNotExist"})
-_EFA = "vpc.amazonaws.com/efa"
+_GPU, _EFA = "nvidia.com/gpu", "vpc.amazonaws.com/efa"
 _ACCELERATOR_REQUIREMENT = ("karpenter.k8s.aws/instance-gpu", "karpenter.k8s.aws/instance-accelerator")
 
 
@@ -99,6 +103,22 @@ def possible_types(pool: Resource) -> list[str] | None:
     return _types_left(pool, efa_interfaces()) if chosen and known.issuperset(chosen) else None
 
 
+def barring_key(pool: Resource) -> tuple[str, list[str]] | None:
+    """A key by which the pool leaves none of the types, or else families, that it names, and these."""
+    for naming in (INSTANCE_TYPE, _FAMILY):
+        named = next((values for comparison, values in _said(pool, naming) if comparison == "In" and values), None)
+        if named is None:
+            continue
+        left = {name: _type_labels(name) if naming == INSTANCE_TYPE else _family_labels(name) for name in named}
+        for key in (*_NAMING, _GENERATION, _SIZE, _ARCHITECTURE, _GPU_COUNT):
+            kept = narrowed(pool, key, list({labels[key]: None for labels in left.values() if labels.get(key)}))
+            left = {name: labels for name, labels in left.items() if kept is None or not labels.get(key) or labels[key] in kept}
+            if not left:
+                return key, named
+        return None
+    return None
+
+
 @remembered
 def is_training_pool(pool: Resource) -> bool:
     """Whether the pool launches accelerators: by its types, its requirements, its taints or its limits."""
@@ -149,7 +169,19 @@ def _type_labels(name: str) -> dict[str, str]:
     parts = _TYPE_NAME.fullmatch(name)
     named = parts.groupdict() if parts else {}
     keys = {_FAMILY: "family", _CATEGORY: "category", _GENERATION: "generation", _SIZE: "size"}
-    return {INSTANCE_TYPE: name, **{key: named.get(part, "") for key, part in keys.items()}}
+    labels = {INSTANCE_TYPE: name, **{key: named.get(part, "") for key, part in keys.items()}}
+    instance = instance_types().get(name)
+    gpus = {_GPU_COUNT: str(instance.count)} if instance and instance.counted_as == (_GPU,) else {}
+    return {**labels, **gpus, **({_ARCHITECTURE: _architecture(named["family"])} if named else {})}
+
+
+def _family_labels(family: str) -> dict[str, str]:
+    """As `_type_labels`, of all types of a family alike."""
+    return {key: label for key, label in _type_labels(f"{family}.any").items() if key in (_FAMILY, _CATEGORY, _GENERATION, _ARCHITECTURE)}
+
+
+def _architecture(family: str) -> str:
+    return "arm64" if _ARM.fullmatch(family) else "amd64"
 
 
 def _names_accelerators(pool: Resource) -> bool:

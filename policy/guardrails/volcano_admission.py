@@ -279,8 +279,8 @@ RULES = (
         check=_admission,
         why="Volcano's admission refuses the job when the rest is made, or a task ends at once for want of the hosts that it reads.",
         fix="name each task and mount path once, keep pods' names within 63 characters, and name the plug-ins that tasks need.",
-        source="volcano 1.14.1: admission of jobs (admit_job.go, util.go, mutate_job.go) and cronjobs (admit_cronjob.go); job/plugins: svc, "
-        "pytorch, ray",
+        source="volcano 1.14.1: admission of jobs (admit_job.go, util.go, mutate_job.go) and cronjobs (admit_cronjob.go); "
+        "job/plugins: svc, pytorch, ray",
         valid=(_job(plugins={"mpi": ["--master=master", "--worker=worker"]}),),
         invalid=(_job(plugins={"mpi": ["--master=launcher"]}),),
     ),

@@ -1050,3 +1050,79 @@ def by_argo(helm: dict[str, Any]) -> Thing:
 
 
 CASES = (*POOLS, *LIFETIMES, *CLASSES, *PLACES)
+
+GPU, TEMPLATE = "nvidia.com/gpu", "spec/template/spec"
+
+
+def limited(key: str, amount: Any, *types: str) -> Thing:
+    """A pool of these types with a limit."""
+    changes = {f"{TEMPLATE}/requirements/0/values": list(types)} if types else {}
+    return b.node_pool({"spec/limits": {GPU: 64, key: amount}, **changes})
+
+
+def asking_also(key: str, comparison: str, *values: str, types: tuple[str, ...] = ("p5.48xlarge",)) -> Thing:
+    """A pool with one more requirement."""
+    own = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": list(types)}
+    return b.node_pool({f"{TEMPLATE}/requirements": [own, {"key": key, "operator": comparison, "values": list(values)}]})
+
+
+def of_family(*families: str, key: str = "karpenter.k8s.aws/instance-family", more: tuple[Any, ...] = (), auto: bool = False) -> Thing:
+    """A pool that names families."""
+    return b.node_pool(
+        {f"{TEMPLATE}/requirements": [{"key": key, "operator": "In", "values": list(families)}, *more], **(AUTO if auto else {})}
+    )
+
+
+ARM = {"key": "kubernetes.io/arch", "operator": "In", "values": ["arm64"]}
+
+CASES += (
+    # A limit that no node keeps within.
+    invalid("KRP08", limited(GPU, 7), says="is 7; allowed: at least 8, what the smallest node", edge=True),
+    valid("KRP08", limited(GPU, 8), edge=True),
+    invalid("KRP08", limited("cpu", 191), says="is 191; allowed: at least 192", edge=True),
+    valid("KRP08", limited("cpu", "192"), edge=True),
+    invalid("KRP08", limited("memory", "1000Gi"), says="is 1000Gi; allowed: at least"),
+    valid("KRP08", limited("memory", "2Ti")),
+    valid("KRP08", limited(GPU, 4, "g5.48xlarge", "g5.12xlarge"), edge=True),
+    invalid("KRP08", limited(GPU, 3, "g5.48xlarge", "g5.12xlarge"), says="at least 4", edge=True),
+    valid("KRP08", limited(GPU, 1, "p9.48xlarge")),
+    # A limit of none switches a pool off.
+    valid("KRP08", limited("cpu", 0), edge=True),
+    # Requirements that leave no type.
+    invalid("KRP09", asking_also("kubernetes.io/arch", "In", "arm64"), says="kubernetes.io/arch at odds with p5.48xlarge"),
+    valid("KRP09", asking_also("kubernetes.io/arch", "In", "amd64"), edge=True),
+    valid("KRP09", asking_also("kubernetes.io/arch", "In", "arm64", types=("p5.48xlarge", "g5g.16xlarge")), edge=True),
+    valid("KRP09", asking_also("kubernetes.io/arch", "In", "arm64", types=("p6e-gb200.36xlarge",)), edge=True),
+    valid("KRP09", asking_also("beta.kubernetes.io/arch", "NotIn", "arm64", types=("g6e.48xlarge",)), edge=True),
+    invalid("KRP09", asking_also("kubernetes.io/arch", "NotIn", "arm64", types=("c7gn.16xlarge",)), says="at odds with c7gn.16xlarge"),
+    invalid("KRP09", asking_also("karpenter.k8s.aws/instance-category", "In", "g"), says="instance-category at odds with"),
+    invalid("KRP09", asking_also("karpenter.k8s.aws/instance-gpu-count", "Gt", "8"), says="instance-gpu-count at odds", edge=True),
+    valid("KRP09", asking_also("karpenter.k8s.aws/instance-gpu-count", "Gt", "7"), edge=True),
+    invalid("KRP09", asking_also("node.kubernetes.io/instance-type", "In", "p4d.24xlarge"), says="several of node.kubernetes.io"),
+    valid("KRP09", of_family("p5")),
+    invalid("KRP09", of_family("p5.48xlarge"), says="instance-family at odds with p5.48xlarge"),
+    invalid("KRP09", of_family("p5", more=(ARM,)), says="kubernetes.io/arch at odds with p5"),
+    valid("KRP09", of_family("g5g", more=(ARM,)), edge=True),
+    invalid(
+        "KRP09",
+        of_family("p5", more=({"key": "karpenter.k8s.aws/instance-generation", "operator": "Gt", "values": ["5"]},)),
+        says="instance-generation at odds with p5",
+    ),
+    # Keys that tell types apart elsewhere.
+    invalid("KRP09", of_family("p5", key="node.kubernetes.io/instance-family"), says="a label of your own, which keeps no type out"),
+    invalid("KRP09", of_family("p5", key="eks.amazonaws.com/instance-family"), says="karpenter.k8s.aws/instance-family: Karpenter takes"),
+    valid("KRP09", of_family("p5", key="eks.amazonaws.com/instance-family", auto=True), edge=True),
+    valid("KRP09", of_family("p5", key="example.com/instance-family"), edge=True),
+    # Values in the case in which Karpenter writes them.
+    invalid("KRP09", of_family("H100", key="karpenter.k8s.aws/instance-gpu-name"), says="is H100; allowed: h100"),
+    valid("KRP09", of_family("h100", key="karpenter.k8s.aws/instance-gpu-name"), edge=True),
+    invalid("KRP09", of_family("NVIDIA", key="karpenter.k8s.aws/instance-gpu-manufacturer"), says="is NVIDIA; allowed: nvidia"),
+    # A device that pods do not use.
+    invalid("KRP14", node_class({TERMS: BOTTLEROCKET, DISKS: [disk("xvda", "500Gi")]}), says="/dev/xvda, of 500 GiB; allowed: /dev/xvdb"),
+    valid("KRP14", node_class({TERMS: BOTTLEROCKET, DISKS: [disk("xvda", "20Gi")]}), edge=True),
+    invalid("KRP14", node_class({TERMS: BOTTLEROCKET, DISKS: [disk("xvda", "21Gi")]}), says="of 21 GiB", edge=True),
+    valid("KRP14", node_class({TERMS: BOTTLEROCKET, DISKS: [disk("xvda", "500Gi")], "spec/instanceStorePolicy": "RAID0"})),
+    invalid("KRP14", node_class({DISKS: [disk("sda1", "500Gi")]}), says="/dev/sda1, of 500 GiB; allowed: /dev/xvda, where AL2023"),
+    valid("KRP14", node_class({DISKS: [disk("xvda", "500Gi"), disk("sdb", "500Gi")]})),
+    valid("KRP14", node_class({DISKS: [disk("sdb", "500Gi")], "spec/userData": "#!/bin/sh\nmkfs.xfs /dev/nvme1n1\n"}), edge=True),
+)
