@@ -4,7 +4,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from guardrails import command, environment, gang
+from guardrails import command, environment, gang, mpi_ssh
 from guardrails.names import HOST_NAME
 from guardrails.node import Node, Undecided
 from guardrails.quantity import quantity
@@ -59,7 +59,17 @@ def _shape(job: Resource, report: Report) -> None:
     if job.type == DEPLOYMENT:
         _operator_flags(job, report)
         return
-    for check in (_worker_count, _launcher_count, _restart_policies, _name, _implementation, _old_flags, _run_policy, _containers):
+    for check in (
+        _worker_count,
+        _launcher_count,
+        _restart_policies,
+        _name,
+        _implementation,
+        _old_flags,
+        _run_policy,
+        _containers,
+        mpi_ssh.check,
+    ):
         with report.part():
             check(job, report)
 
@@ -342,9 +352,9 @@ RULES = (
         title="The MPI operator takes the job",
         types=frozenset({MPI_JOB, DEPLOYMENT}) | MPI_JOBS_OF_OLD,
         check=_shape,
-        why="the operator writes an event that nobody reads and makes no pod, or the API server knows no such kind.",
-        fix="use kubeflow.org/v2beta1 with one Launcher and a number of workers, and a short lower-case name.",
-        source="mpi-operator 0.8.0: validation.go, default.go",
+        why="the operator writes an event that nobody reads and makes no pod, the launcher gets into no worker, or no such kind is known.",
+        fix="use kubeflow.org/v2beta1 with one Launcher, a number of workers that run sshd, and a short lower-case name.",
+        source="mpi-operator 0.8.0: validation.go, default.go, mpi_job_controller.go (setupSSHOnPod); kubeflow/mpi-operator#429, #642",
         valid=(_job(),),
         invalid=(_job(worker={"template": {}}),),
     ),

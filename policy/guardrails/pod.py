@@ -1,7 +1,10 @@
 """Pods: what a training pod must ask for so that the fabric is really attached to it."""
 
+import re
+from collections.abc import Callable, Mapping
+
 from guardrails import gang
-from guardrails.environment import Variable, variables
+from guardrails.environment import Variable, settings, variables
 from guardrails.facts import efa_interfaces, instance_types
 from guardrails.node import Node
 from guardrails.placing import wanted_labels
@@ -13,12 +16,18 @@ from guardrails.tokens import MPI_JOB, POD, PYTORCH_JOB
 
 _NO_PLUGIN = "none"
 """With it NCCL uses its own transports."""
+_OTHER_WAYS: Mapping[str, Callable[[str], bool]] = {
+    "NCCL_NET": lambda text: text.lower() == "socket",
+    "NCCL_NET_PLUGIN": lambda text: text == _NO_PLUGIN,
+    "FI_PROVIDER": lambda text: text != "" and not text.startswith("^") and not {"efa", "efa-direct"} & set(re.split("[,;]", text)),
+}
+"""Variable -> whether a value of it keeps off EFA."""
 _EFA_ENVIRONMENT = {"FI_PROVIDER": "efa", "NCCL_NET_PLUGIN": None}
 
 
 def _efa_requests(resource: Resource, report: Report) -> None:
     for template in pod_templates(resource):
-        for check in (_requests_match, _count_fits_type, _environment_without_request, _devices_of_the_host):
+        for check in (_requests_match, _count_fits_type, _environment_without_request, _switched_off, _devices_of_the_host):
             with report.part():
                 check(resource, template, report)
 
@@ -73,6 +82,20 @@ def _environment_without_request(resource: Resource, template: PodTemplate, repo
         for variable in selecting:
             where = "for workers that ask" if workers else "in a container that asks"
             report.refuse(resource, variable.value, allowed=f"only {where} for {EFA}", found=f"{variable.name}={variable.text}")
+
+
+def _switched_off(resource: Resource, template: PodTemplate, report: Report) -> None:
+    """Variables that keep NCCL or libfabric off the interfaces that the container asks for."""
+    for container in template.containers():
+        for name, keeps_off in _OTHER_WAYS.items() if _asks(container) else ():
+            with report.part():
+                given = settings(container, name)
+                if not given or not all(keeps_off(variable.text) for variable in given):
+                    continue
+                found = f"{name}={given[-1].text} beside {EFA}"
+                # Alone on its node a pod has no use for them, and in a test the other way may be what is meant.
+                tell = report.refuse if gang.size(resource, template) > 1 else report.advise
+                tell(resource, given[-1].value, allowed="unset: ranks then meet over TCP, whatever interfaces the pod has", found=found)
 
 
 def _workers_of(resource: Resource, template: PodTemplate) -> list[Node]:

@@ -248,3 +248,32 @@ LAUNCHERS = (
 )
 
 CASES += OVERSUBSCRIBED + LAUNCHERS
+
+WORKER_USER = f"{b.WORKER_CONTAINER}/securityContext"
+POD_USER = f"{b.WORKER}/template/spec/securityContext"
+WORKER_COMMAND = f"{b.WORKER_CONTAINER}/command"
+DROPPED = {"capabilities": {"drop": ["ALL"]}}
+
+CASES += (
+    # Where the keys are, and who may read them.
+    invalid("MPI01", b.mpi_job({WORKER_USER: {"runAsUser": 1000}}), says="runAsUser is 1000; allowed: 0, or spec.sshAuthMountPath"),
+    valid("MPI01", b.mpi_job({WORKER_USER: {"runAsUser": 0}}), edge=True),
+    valid("MPI01", b.mpi_job({WORKER_USER: {"runAsUser": 1000}, "spec/sshAuthMountPath": "/home/mpiuser/.ssh"})),
+    invalid("MPI01", b.mpi_job({POD_USER: {"runAsUser": 1000}, "spec/sshAuthMountPath": "/root/.ssh"}), says="runAsUser is 1000"),
+    valid("MPI01", b.mpi_job({POD_USER: {"runAsUser": 1000}, WORKER_USER: {"runAsUser": 0}}), edge=True),
+    invalid("MPI01", b.mpi_job({f"{LAUNCHER}/template/spec/securityContext": {"runAsUser": 1000}}), says="Launcher.template.spec.security"),
+    invalid("MPI01", b.mpi_job({POD_USER: {"fsGroup": 1337, "runAsUser": 0}}), says="fsGroup is 1337; allowed: unset for root"),
+    invalid("MPI01", b.mpi_job({POD_USER: {"fsGroup": 1337}}), says="ssh takes none that others may read", edge=True),
+    valid("MPI01", b.mpi_job({POD_USER: {"fsGroup": 1337, "runAsUser": 1000}, "spec/sshAuthMountPath": "/home/mpiuser/.ssh"})),
+    # What runs in the workers.
+    invalid("MPI01", b.mpi_job({WORKER_COMMAND: ["sleep", "infinity"]}), says="sleep in each worker; allowed: unset, so /usr/sbin/sshd"),
+    invalid("MPI01", b.mpi_job({WORKER_COMMAND: ["bash", "-c", "python3 train.py"]}), says="python3 in each worker"),
+    valid("MPI01", b.mpi_job({WORKER_COMMAND: ["/usr/sbin/sshd", "-De"]})),
+    valid("MPI01", b.mpi_job({WORKER_COMMAND: ["bash", "-c", "service ssh start; sleep infinity"]}), edge=True),
+    valid("MPI01", b.mpi_job({WORKER_COMMAND: ["/opt/entrypoint.sh"]}), edge=True),
+    # What sshd may do.
+    invalid("MPI01", b.mpi_job({WORKER_USER: {**DROPPED, "runAsUser": 0}}), says="drop is [ALL]; allowed: with SYS_CHROOT under add"),
+    invalid("MPI01", b.mpi_job({WORKER_USER: DROPPED}), says="or another user than root", edge=True),
+    valid("MPI01", b.mpi_job({WORKER_USER: {"capabilities": {"drop": ["ALL"], "add": ["SYS_CHROOT"]}}}), edge=True),
+    valid("MPI01", b.mpi_job({f"{LAUNCHER}/template/spec/containers/0/securityContext": DROPPED})),
+)

@@ -252,3 +252,25 @@ HEADS = (
 )
 
 CASES += GANGS + SHARES + HEADS
+
+
+def set_beside(name: str, value: str, **changes: Any) -> Thing:
+    """A Volcano job whose pods ask for EFA and have a variable."""
+    return b.volcano_job({f"{b.TASK_CONTAINER}/env": [{"name": name, "value": value}], **changes})
+
+
+ALONE = {"spec/tasks/0/replicas": 1, "spec/minAvailable": 1}
+UNASKED = {f"{b.TASK_CONTAINER}/resources": {"limits": {"nvidia.com/gpu": 1}}, "spec/tasks/0/template/spec/nodeSelector": b.DELETE}
+
+CASES += (
+    # Interfaces that are asked for and kept off.
+    invalid("EFA06", set_beside("NCCL_NET", "Socket"), says="NCCL_NET=Socket beside vpc.amazonaws.com/efa; allowed: unset"),
+    invalid("EFA06", set_beside("NCCL_NET", "Socket", **ALONE), says="whatever interfaces the pod has", edge=True),
+    valid("EFA06", set_beside("NCCL_NET", "AWS Libfabric"), edge=True),
+    valid("EFA06", set_beside("NCCL_NET", "Socket", **UNASKED)),
+    invalid("EFA06", set_beside("NCCL_NET_PLUGIN", "none"), says="NCCL_NET_PLUGIN=none beside"),
+    valid("EFA06", set_beside("NCCL_NET_PLUGIN", "ofi"), edge=True),
+    invalid("EFA06", set_beside("FI_PROVIDER", "tcp"), says="FI_PROVIDER=tcp beside"),
+    valid("EFA06", set_beside("FI_PROVIDER", "tcp,efa"), edge=True),
+    valid("EFA06", set_beside("FI_PROVIDER", "^tcp"), edge=True),
+)

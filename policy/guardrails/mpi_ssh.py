@@ -1,0 +1,73 @@
+"""Whether the launcher of an MPIJob gets into its workers by ssh."""
+
+from collections.abc import Iterator
+
+from guardrails import command
+from guardrails.node import Node
+from guardrails.rule import Report, Resource
+
+_HOME = "/root/.ssh"
+"""Where the operator puts the keys unless told otherwise, there for root alone."""
+_NEEDED = frozenset({"SYS_CHROOT", "CAP_SYS_CHROOT", "ALL"})
+_NO_SERVERS = frozenset({"sleep", "tail", "cat", "true", "torchrun", "accelerate", "deepspeed"})
+"""Programs that answer no ssh, nor start what does."""
+_SHELLS = frozenset({"sh", "bash"})
+
+
+def check(job: Resource, report: Report) -> None:
+    """MPI01: judge the keys' place, and what runs in the workers."""
+    roles = job.at("spec", "mpiReplicaSpecs")
+    for _, role in roles.entries():
+        pod = role.at("template", "spec")
+        for main in _main(pod):
+            with report.part():
+                _keys(job, pod, main, report)
+    for main in _main(roles.at("Worker", "template", "spec")):
+        with report.part():
+            _server(job, main, report)
+        with report.part():
+            _capabilities(job, roles.at("Worker", "template", "spec"), main, report)
+
+
+def _main(pod: Node) -> Iterator[Node]:
+    """The container that gets the keys."""
+    yield from list(pod.at("containers").elements())[:1]
+
+
+def _user(pod: Node, main: Node) -> Node:
+    own = main.at("securityContext", "runAsUser")
+    return own if own.present else pod.at("securityContext", "runAsUser")
+
+
+def _keys(job: Resource, pod: Node, main: Node, report: Report) -> None:
+    if (job.at("spec", "sshAuthMountPath").text() or _HOME).rstrip("/") != _HOME:
+        return
+    user, group = _user(pod, main), pod.at("securityContext", "fsGroup")
+    if user.integer() and not group.present:
+        allowed = f"0, or spec.sshAuthMountPath in the user's home: in {_HOME} the keys are for root alone"
+        report.refuse(job, user, allowed=allowed)
+    elif group.present and not user.integer():
+        # Which user the image has is not known where none is said.
+        tell = report.refuse if user.present else report.advise
+        tell(job, group, allowed="unset for root: the group may read the keys with it, and ssh takes none that others may read")
+
+
+def _server(job: Resource, main: Node, report: Report) -> None:
+    texts = [word.text() for key in ("command", "args") for word in main.at(key).elements()]
+    named = [command.base(words[0]) for words in command.commands(main) if words]
+    programs = [program for program in named if program not in _SHELLS] or named
+    if not programs or any("ssh" in text for text in texts):
+        return
+    if all(program in _NO_SERVERS or program.startswith("python") for program in programs):
+        allowed = "unset, so /usr/sbin/sshd -De: the launcher starts the ranks by ssh, which nothing answers here"
+        report.refuse(job, command.place(main), allowed=allowed, found=f"{programs[0]} in each worker")
+
+
+def _capabilities(job: Resource, pod: Node, main: Node, report: Report) -> None:
+    """A server that runs as root shuts each session in before it lets anybody in."""
+    given, user = main.at("securityContext", "capabilities"), _user(pod, main)
+    dropped, added = ({each.text() for each in given.at(key).elements()} for key in ("drop", "add"))
+    if not dropped & _NEEDED or added & _NEEDED or user.integer():
+        return
+    tell = report.refuse if user.present else report.advise
+    tell(job, given.at("drop"), allowed="with SYS_CHROOT under add, which sshd of root can't do without, or another user than root")
