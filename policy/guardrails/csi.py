@@ -16,7 +16,7 @@ from guardrails.tokens import ACCESS_POINT, LUSTRE, PERSISTENT_VOLUME, STORAGE_C
 from guardrails.world import namespace
 
 EFS_DRIVER = "efs.csi.aws.com"
-_EBS_DRIVERS = frozenset({"ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com", "kubernetes.io/aws-ebs"})
+EBS_DRIVERS = frozenset({"ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com", "kubernetes.io/aws-ebs"})
 """The driver, that of EKS Auto Mode, and the name of old that Kubernetes hands over to the driver."""
 _LATE = "WaitForFirstConsumer"
 _CLASS = frozenset({STORAGE_CLASS})
@@ -274,10 +274,10 @@ def _makes_volumes(program: Program, storage: Resource) -> bool:
 def _class_names(program: Program, volume: Resource) -> set[str]:
     """The classes that the volume and the claims on it name."""
     bound = [claim for claim in program.of(VOLUME_CLAIM) if volume_of(program, claim) is volume]
-    return {_class_name(each).text() for each in (volume, *bound)} - {""}
+    return {class_name(each).text() for each in (volume, *bound)} - {""}
 
 
-def _class_name(resource: Resource) -> Node:
+def class_name(resource: Resource) -> Node:
     """Where a volume or claim names its class: Kubernetes still reads the annotation of old first."""
     annotation = resource.at("metadata", "annotations", _CLASS_ANNOTATION)
     return annotation if annotation.present else resource.at("spec", "storageClassName")
@@ -304,7 +304,7 @@ def _one_class(program: Program, claim: Resource, volume: Resource, report: Repo
     # A volume that names its claim is bound to that one whatever their classes are.
     if volume.at("spec", "claimRef").present:
         return
-    wanted, own = _class_name(claim), _class_name(volume).text()
+    wanted, own = class_name(claim), class_name(volume).text()
     got = wanted.text() if wanted.present else _default_class(program)
     if got != own:
         found = wanted.raw if wanted.present else "unset (the default class is written in)"
@@ -321,7 +321,7 @@ def _default_class(program: Program) -> str | None:
 
 def _made_instead(program: Program, claim: Resource, report: Report) -> None:
     """A claim that names no volume may have its class make one before the volume that exists is there."""
-    name, place = _class_name(claim).text(), claim.at("spec", "volumeName")
+    name, place = class_name(claim).text(), claim.at("spec", "volumeName")
     if not name or not place.known or place.text():
         return
     meant = next((volume for volume in program.of(PERSISTENT_VOLUME) if _is_meant(program, volume, claim)), None)
@@ -339,9 +339,15 @@ def _is_meant(program: Program, volume: Resource, claim: Resource) -> bool:
     if reserved.present:
         home = reserved.at("namespace").text() or "default"
         return (reserved.at("name").text(), home) == (claim.at("metadata", "name").text(), namespace(claim))
-    if _class_name(volume).text() != _class_name(claim).text():
+    if class_name(volume).text() != class_name(claim).text():
         return False
     return not any(_named_volume(program, other) is volume for other in program.of(VOLUME_CLAIM))
+
+
+def maker_of(program: Program, claim: Resource) -> Resource | None:
+    """The class by which a claim gets its volume, where it names one of the program."""
+    name = class_name(claim).text()
+    return named(program, name, STORAGE_CLASS) if name else None
 
 
 def claim_of(program: Program, user: Resource, name: str) -> Resource | None:
@@ -401,7 +407,7 @@ def _id_places(volume: Resource) -> list[Node]:
 
 def _late_binding(resource: Resource, report: Report) -> None:
     mode = resource.at("volumeBindingMode")
-    if resource.at("provisioner").text() in _EBS_DRIVERS and mode.text() != _LATE and not _is_of_one_zone(resource):
+    if resource.at("provisioner").text() in EBS_DRIVERS and mode.text() != _LATE and not _is_of_one_zone(resource):
         found = mode.raw if mode.present else "unset, so Immediate"
         report.refuse(resource, mode, allowed=f"{_LATE}: a volume of EBS is in one zone, which the pod's node decides", found=found)
 

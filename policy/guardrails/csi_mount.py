@@ -1,0 +1,151 @@
+"""Volumes by the CSI drivers: who may mount them, and with which options."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from guardrails.csi import EBS_DRIVERS, EFS_DRIVER, claim_of, class_name, maker_of
+from guardrails.facts import instance_types
+from guardrails.lustre import LUSTRE_DRIVER
+from guardrails.node import Node
+from guardrails.placing import wanted_labels
+from guardrails.pool import INSTANCE_TYPE
+from guardrails.program import Program
+from guardrails.rule import Example, Report, Resource, StackRule
+from guardrails.template import POD_TYPES, PodTemplate, pod_templates
+from guardrails.tokens import DAEMON_SET, PERSISTENT_VOLUME, POD, STORAGE_CLASS, VOLUME_CLAIM
+
+_OF_WINDOWS = r"(?:dir_mode|file_mode|uid|gid|username|domain|vers=[123]\.\d?0?)(?:=.*)?|mfsymlinks|forceuid|forcegid|nobrl"
+_FOREIGN: Mapping[str, tuple[re.Pattern[str], str]] = {
+    EFS_DRIVER: (re.compile(rf"{_OF_WINDOWS}|flock|localflock"), "an option of NFS 4.1: SMB and Lustre have this one, and the mount fails"),
+    LUSTRE_DRIVER: (
+        re.compile(rf"{_OF_WINDOWS}|nfsvers=.*|vers=.*|[rw]size=.*|timeo=.*|retrans=.*|noresvport|tls|iam|hard|accesspoint=.*"),
+        "an option of Lustre, such as flock: NFS and SMB have this one, and the mount fails",
+    ),
+}
+"""Driver -> options that its file system has not, and what is allowed."""
+_SHARED = frozenset({"ReadWriteMany", "ReadOnlyMany"})
+_READ_ONLY = "ReadOnlyMany"
+_TRUTHS = frozenset({"1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"})
+_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+
+
+def _mounts(program: Program, report: Report) -> None:
+    for storage in program.of(STORAGE_CLASS):
+        with report.part():
+            _options(storage, storage.at("provisioner").text(), storage.at("mountOptions"), report)
+    for volume in program.of(PERSISTENT_VOLUME):
+        with report.part():
+            _volume(volume, report)
+    for claim in program.of(VOLUME_CLAIM):
+        with report.part():
+            _claim(program, claim, report)
+    for resource in program.of(*sorted(POD_TYPES - {DAEMON_SET})):
+        for template in pod_templates(resource):
+            with report.part():
+                _disks(program, resource, template, report)
+
+
+def _options(resource: Resource, driver: str, place: Node, report: Report) -> None:
+    if driver not in _FOREIGN:
+        return
+    foreign, allowed = _FOREIGN[driver]
+    for option in place.elements():
+        with report.part():
+            if foreign.fullmatch(option.text()):
+                report.refuse(resource, option, allowed=allowed)
+
+
+def _volume(volume: Resource, report: Report) -> None:
+    source, options = volume.at("spec", "csi"), volume.at("spec", "mountOptions")
+    driver = source.at("driver").text()
+    with report.part():
+        _options(volume, driver, options, report)
+    if driver != EFS_DRIVER:
+        return
+    with report.part():
+        _encrypted(volume, source, options, report)
+    with report.part():
+        # The kubelet asks for the first alone.
+        for mode in list(volume.at("spec", "accessModes").elements())[:1]:
+            if mode.text() == _READ_ONLY:
+                report.refuse(volume, mode, allowed="ReadWriteMany, with readOnly in the pod: the driver of EFS mounts for no other")
+
+
+def _encrypted(volume: Resource, source: Node, options: Node, report: Report) -> None:
+    for name, value in source.at("volumeAttributes").entries():
+        if name.lower() != "encryptintransit":
+            continue
+        if value.text() not in _TRUTHS:
+            report.refuse(volume, value, allowed='"true" or "false"')
+        elif value.text() in _FALSE and any(option.text().lower() == "tls" for option in options.elements()):
+            report.refuse(volume, value, allowed='"true" or unset beside the mount option tls, or neither: the driver mounts with both not')
+
+
+def _claim(program: Program, claim: Resource, report: Report) -> None:
+    """EBS has no file system that several nodes mount; as a block device some volumes are attached to several."""
+    if claim.at("spec", "volumeMode").text() == "Block" or not _is_disk(program, claim):
+        return
+    for mode in claim.at("spec", "accessModes").elements():
+        if mode.text() in _SHARED:
+            allowed = "ReadWriteOnce, or a class of Lustre or EFS: a file system on EBS is mounted on one node"
+            report.refuse(claim, mode, allowed=allowed)
+
+
+def _is_disk(program: Program, claim: Resource) -> bool:
+    if not class_name(claim).text():
+        return False
+    maker = maker_of(program, claim)
+    return maker is not None and maker.at("provisioner").text() in EBS_DRIVERS
+
+
+def _disks(program: Program, resource: Resource, template: PodTemplate, report: Report) -> None:
+    """Pods of one template that mount the same disk are to find room on one node."""
+    if template.replicas < 2:
+        return
+    for place, claim in _claims(program, resource, template):
+        if not _is_disk(program, claim):
+            continue
+        allowed = "a claim on Lustre or EFS: a volume of EBS is attached to one node, and the other pods wait for it"
+        found = f"{place.text()}, on EBS, in {template.replicas} pods"
+        tell = report.refuse if _fills_a_node(template) else report.advise
+        tell(resource, place, allowed=allowed if _fills_a_node(template) else f"{allowed}, unless all are on that node", found=found)
+
+
+def _claims(program: Program, resource: Resource, template: PodTemplate) -> Iterator[tuple[Node, Resource]]:
+    for volume in template.spec.at("volumes").elements():
+        place = volume.at("persistentVolumeClaim", "claimName")
+        claim = claim_of(program, resource, place.text()) if place.present else None
+        if claim is not None:
+            yield place, claim
+
+
+def _fills_a_node(template: PodTemplate) -> bool:
+    """Whether no two of the pods are on one node: each has more than half of the accelerators of any type that it may run on."""
+    types = [instance_types().get(name) for name in wanted_labels(template).get(INSTANCE_TYPE) or [""]]
+    return all(each is not None and 2 * template.requested(each.counted_as[0]) > each.count for each in types)
+
+
+def _shared_claim(provisioner: str, mode: str) -> tuple[Example, ...]:
+    spec = {"storageClassName": "shared", "accessModes": [mode], "resources": {"requests": {"storage": "100Gi"}}}
+    return (
+        Example(STORAGE_CLASS, {"metadata": {"name": "shared"}, "provisioner": provisioner}, name="shared"),
+        Example(VOLUME_CLAIM, {"metadata": {"name": "data"}, "spec": spec}, name="data"),
+        Example(POD, {"spec": {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}}, name="trainer"),
+    )
+
+
+RULES = (
+    StackRule(
+        id="CSI08",
+        name="volume-require-mount-of-its-kind",
+        title="A volume is mounted by as many nodes, and with such options, as its file system can",
+        types=POD_TYPES | {STORAGE_CLASS, PERSISTENT_VOLUME, VOLUME_CLAIM},
+        check=_mounts,
+        why="the claim stays Pending, or pods of the gang wait in ContainerCreating while the others hold their nodes.",
+        fix="share data by Lustre or EFS with ReadWriteMany, keep EBS for one pod, and use options of that file system alone.",
+        source="aws-ebs-csi-driver, access modes: kubernetes-sigs/aws-ebs-csi-driver#2178, #2176; aws-efs-csi-driver 3.4.1 node.go: "
+        "kubernetes-sigs/aws-efs-csi-driver#147, #1614; mount.lustre(8), nfs(5)",
+        valid=_shared_claim("ebs.csi.aws.com", "ReadWriteOnce"),
+        invalid=_shared_claim("ebs.csi.aws.com", "ReadWriteMany"),
+    ),
+)
