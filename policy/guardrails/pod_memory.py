@@ -9,7 +9,7 @@ from guardrails.placing import DO_NOT_DISRUPT
 from guardrails.pod_requests import KINDS, asked, of_the_pod
 from guardrails.quantity import quantity
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.template import GPU, POD_TYPES, SUBMITTER, PodTemplate, pod_templates
+from guardrails.template import DEVICES, GPU, POD_TYPES, SUBMITTER, PodTemplate, count, pod_templates
 from guardrails.tokens import CRON_JOB, JOB, JOB_SET, MPI_JOB, NODE_SET, POD, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, RAY_SERVICE, VOLCANO_JOB
 from guardrails.world import trains_alone
 
@@ -54,7 +54,10 @@ def _has_shared_memory(resource: Resource, template: PodTemplate) -> bool:
 
 
 def _at_shared_memory(template: PodTemplate) -> set[str]:
-    mounts = (mount for container in template.containers() for mount in container.at("volumeMounts").elements())
+    """The volumes at /dev/shm of the containers that compute, or of any where none has devices: each container has its own mounts."""
+    containers = list(template.containers())
+    computing = [each for each in containers if any(count(each.at("resources", "limits", device)) for device in DEVICES)]
+    mounts = (mount for container in computing or containers for mount in container.at("volumeMounts").elements())
     return {mount.at("name").text() for mount in mounts if mount.at("mountPath").text().rstrip("/") == _SHARED_MEMORY}
 
 

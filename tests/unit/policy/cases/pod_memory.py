@@ -254,3 +254,18 @@ CASES = (
     invalid("POD09", alone("python $(RUN)", "cuda:12", env=[{"name": "RUN", "value": "train.py"}]), says="do-not-disrupt", edge=True),
     valid("POD09", alone("python $(RUN)", "cuda:12", env=[{"name": "RUN", "value": "embed.py"}]), edge=True),
 )
+
+AT_SHM = {"volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}]}
+
+
+def of_two(first: dict[str, Any], second: dict[str, Any]) -> Thing:
+    """A trainer with a GPU and a helper beside it, in a pod with a volume of memory."""
+    trainer = {"name": "trainer", "resources": {"limits": {GPU: 8, "memory": "500Gi"}}, **first}
+    return replace(pod(), properties={"spec": {"containers": [trainer, {"name": "helper", **second}], "volumes": [MEMORY]}})
+
+
+CASES += (
+    # Each container has mounts of its own.
+    invalid("POD07", of_two({}, AT_SHM), says="without one mounted at /dev/shm"),
+    valid("POD07", of_two(AT_SHM, {}), edge=True),
+)
