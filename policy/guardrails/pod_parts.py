@@ -26,6 +26,7 @@ _OPERATORS = ("Exists", "Equal")
 _COMPARISONS = frozenset({"Gt", "Lt"})
 _FIELDS = ("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName")
 _ADDRESSES = ("status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs")
+_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _FIELD = re.compile(r"metadata\.(?:labels|annotations)\['[^']+'\]")
 _TEXT = "a text: quotes keep YAML from reading it as"
 _MADE_BY_OPERATORS = {
@@ -55,6 +56,7 @@ def _parts(resource: Resource, report: Report) -> None:
 def _volumes(resource: Resource, template: PodTemplate, report: Report) -> None:
     own = [volume.at("name") for volume in template.spec.at("volumes").elements()]
     _once(resource, own, "a name of its own: another volume has it", report)
+    _labels(resource, own, report)
     names = {name.text() for name in (*own, *_claims(resource))} | _MADE_BY_OPERATORS.get(resource.type, frozenset())
     for container in template.all_containers():
         mounts = list(container.at("volumeMounts").elements())
@@ -80,6 +82,16 @@ def _names(resource: Resource, template: PodTemplate, report: Report) -> None:
     held = (*template.first, *template.sidecars, *template.beside)
     names = [container.at("name") for container in template.all_containers() if container not in held]
     _once(resource, names, "a name of its own: another container has it", report)
+    _labels(resource, names, report)
+
+
+def _labels(resource: Resource, places: list[Node], report: Report) -> None:
+    for place in places:
+        with report.part():
+            if place.present and not _LABEL.fullmatch(place.text()):
+                report.refuse(
+                    resource, place, allowed="at most 63 lower-case letters, digits and dashes, with a letter or digit at both ends"
+                )
 
 
 def _once(resource: Resource, places: list[Node], allowed: str, report: Report) -> None:

@@ -72,6 +72,10 @@ CASES = (
     # A container and one that starts before it share a list of names.
     invalid("POD10", pod(initContainers=[{"name": "main"}]), says="another container has it"),
     valid("POD10", pod(initContainers=[{"name": "main-first"}]), edge=True),
+    invalid("POD10", pod(container={"name": "Trainer_1"}), says="containers[0].name is Trainer_1; allowed: at most 63"),
+    invalid("POD10", pod(container={"name": "a" * 64}), says="at most 63 lower-case", edge=True),
+    valid("POD10", pod(container={"name": "a" * 63}), edge=True),
+    invalid("POD10", mounting(volumes=({"name": "data.cache"},)), says="volumes[0].name is data.cache"),
     # Texts.
     invalid("POD10", variable("OMP_NUM_THREADS", value=8), says="env[0].value is 8 (number)"),
     valid("POD10", variable("OMP_NUM_THREADS", value="8"), edge=True),
