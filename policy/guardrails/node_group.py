@@ -1,8 +1,10 @@
 """Managed node groups: a type, an image with its drivers, and each thing said once."""
 
 from guardrails.chart import version
+from guardrails.efa import interfaces
 from guardrails.facts import instance_types, load
 from guardrails.launch import groups_with
+from guardrails.lustre import flag
 from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
@@ -41,8 +43,45 @@ def _beside_template(group: Resource, template: Resource | None, report: Report)
         place = group.at(key)
         if place.present:
             report.refuse(group, place, allowed="unset, because there is a launch template, which says it")
-    if template is not None and template.at("imageId").present and group.at("amiType").text() not in ("", "CUSTOM"):
-        report.refuse(group, group.at("amiType"), allowed=f"unset, because template {template.name} names an image")
+    if template is None:
+        return
+    for check in (_beside_image, _left_to_group):
+        with report.part():
+            check(group, template, report)
+
+
+def _beside_image(group: Resource, template: Resource, report: Report) -> None:
+    """What says which of EKS's images the nodes get, where the template has one of its own."""
+    if not template.at("imageId").present:
+        return
+    allowed = f"unset, because template {template.name} names an image"
+    if group.at("amiType").text() not in ("", "CUSTOM"):
+        report.refuse(group, group.at("amiType"), allowed=allowed)
+    for key in ("version", "releaseVersion"):
+        with report.part():
+            if group.at(key).text():
+                report.refuse(group, group.at(key), allowed=allowed)
+
+
+def _left_to_group(group: Resource, template: Resource, report: Report) -> None:
+    """What EKS sets in a template itself, from the group's settings, and refuses there."""
+    with report.part():
+        profile = template.at("iamInstanceProfile")
+        if any(place.present for place in (profile.at("name"), profile.at("arn"))):
+            report.refuse(template, profile, allowed=f"unset, because node group {group.name} says the role (nodeRoleArn)")
+    with report.part():
+        for interface in interfaces(template).elements():
+            if interface.at("subnetId").present:
+                allowed = f"unset, because node group {group.name} says the subnets (subnetIds)"
+                report.refuse(template, interface.at("subnetId"), allowed=allowed)
+    with report.part():
+        market = template.at("instanceMarketOptions", "marketType")
+        if market.text() == "spot":
+            report.refuse(template, market, allowed=f"unset, and capacityType SPOT in node group {group.name}")
+    with report.part():
+        hibernation = template.at("hibernationOptions", "configured")
+        if flag(hibernation) is True:
+            report.refuse(template, hibernation, allowed=f"unset, because node group {group.name} uses the template")
 
 
 def _types(group: Resource, template: Resource | None, report: Report) -> None:
@@ -123,7 +162,7 @@ RULES = (
         check=_node_groups,
         why="the group ends in CREATE_FAILED, or nodes without drivers join and offer no devices.",
         fix="choose an amiType that ends in _NVIDIA, or _NEURON, for accelerators, and set type and disk in one place.",
-        source="botocore 1.44.8 eks model, CreateNodegroup and AMITypes; Karpenter 1.14.0 pkg/providers/amifamily: variants of images",
+        source="botocore 1.44.8 eks model, CreateNodegroup, LaunchTemplateSpecification; Karpenter 1.14.0 pkg/providers/amifamily: images",
         valid=_group("AL2023_x86_64_NVIDIA"),
         invalid=_group("AL2023_x86_64_STANDARD"),
     ),
