@@ -82,6 +82,8 @@ CASES = (
     valid("JUP01", hub({GROUPS: b.DELETE, "hub/config/Authenticator": {"allowed_users": ["ada"]}})),
     valid("JUP01", hub({SERVICE: "LoadBalancer", "proxy/https": {"enabled": True}})),
     valid("JUP01", hub({CONFIG: {}}, chart="binderhub")),
+    valid("JUP01", hub({CONFIG: {}}, chart="./charts/jupyterhub")),
+    invalid("JUP01", hub({CLASS: "dummy"}, chart="./charts/jupyterhub-4.3.1.tgz"), says="is dummy", edge=True),
     valid("JUP01", hub(chart="charts/jupyterhub-4.3.1.tgz", kind=CHART)),
     valid("JUP01", hub({GROUPS: ["a"]}), edge=True),
     invalid("JUP01", hub({GROUPS: []}), says="without allowed users or groups", edge=True),
