@@ -29,7 +29,7 @@ def _node_groups(program: Program, report: Report) -> None:
     templates = {group.urn: each for each in program.of(LAUNCH_TEMPLATE) for group in groups_with(program, each)}
     for group in program.of(NODE_GROUP):
         template = templates.get(group.urn)
-        for check in (_beside_template, _types):
+        for check in (_beside_template, _types, _sizes):
             with report.part():
                 check(group, template, report)
         with report.part():
@@ -92,6 +92,21 @@ def _types(group: Resource, template: Resource | None, report: Report) -> None:
             report.refuse(group, place, allowed=f"unset, because template {template.name} names {template.at('instanceType').text()}")
     elif not named and not _says_types(group, template):
         report.refuse(group, place, allowed="an instance type", found="unset (EKS takes t3.medium)")
+
+
+def _sizes(group: Resource, _template: Resource | None, report: Report) -> None:
+    sizes = group.at("scalingConfig")
+    least, wanted, most = (sizes.at(key) for key in ("minSize", "desiredSize", "maxSize"))
+    number = wanted.integer()
+    if number is None:
+        return
+    with report.part():
+        if number < (least.integer() or 0):
+            report.refuse(group, wanted, allowed=f"at least {least.integer()}, the minSize")
+    with report.part():
+        bound = most.integer()
+        if bound is not None and number > bound:
+            report.refuse(group, wanted, allowed=f"at most {bound}, the maxSize")
 
 
 def _says_types(group: Resource, template: Resource | None) -> bool:
@@ -157,12 +172,12 @@ RULES = (
     StackRule(
         id="EKS08",
         name="node-group-require-fitting-image",
-        title="A node group has a type, an image with its drivers, and nothing that its template says already",
+        title="A node group has a type, sizes in order, an image with its drivers, and nothing that its template says already",
         types=frozenset({NODE_GROUP, LAUNCH_TEMPLATE, CLUSTER}),
         check=_node_groups,
         why="the group ends in CREATE_FAILED, or nodes without drivers join and offer no devices.",
         fix="choose an amiType that ends in _NVIDIA, or _NEURON, for accelerators, and set type and disk in one place.",
-        source="botocore 1.44.8 eks model, CreateNodegroup, LaunchTemplateSpecification; Karpenter 1.14.0 pkg/providers/amifamily: images",
+        source="botocore 1.44.8 eks model, CreateNodegroup; Karpenter 1.14.0 amifamily; terraform-aws-modules/terraform-aws-eks#3521",
         valid=_group("AL2023_x86_64_NVIDIA"),
         invalid=_group("AL2023_x86_64_STANDARD"),
     ),

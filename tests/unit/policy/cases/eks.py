@@ -304,6 +304,16 @@ CASES = (
     ),
     valid("EKS08", group(**TEMPLATED), template(instanceMarketOptions={"marketType": "capacity-block"}), edge=True),
     valid("EKS08", group(**TEMPLATED), template(hibernationOptions={"configured": False}), edge=True),
+    *(valid("EKS08", group(scalingConfig={"minSize": least, "desiredSize": 2, "maxSize": 2}), edge=True) for least in (0, 2)),
+    valid("EKS08", group(scalingConfig={"minSize": "4", "desiredSize": "4"})),
+    invalid(
+        "EKS08",
+        group(scalingConfig={"minSize": 4, "desiredSize": 2, "maxSize": 5}),
+        says="scalingConfig.desiredSize is 2; allowed: at least 4, the minSize",
+    ),
+    invalid(
+        "EKS08", group(scalingConfig={"minSize": 0, "desiredSize": 3, "maxSize": 2}), says="allowed: at most 2, the maxSize", edge=True
+    ),
     valid("EKS08", group(**TEMPLATED), template(networkInterfaces=[{"deviceIndex": 0, "securityGroups": ["sg-1"]}])),
     invalid("EKS07", cluster({SERVICES: "172.20.0.0/16", FAMILY: "ipv6"}), says="allowed: unset, because ipFamily is ipv6"),
     valid("EKS07", cluster({SERVICES: "172.20.0.0/16", FAMILY: "ipv4"}), edge=True),
