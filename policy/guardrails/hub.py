@@ -13,6 +13,8 @@ from guardrails.tokens import RELEASE
 
 _OPEN_AUTHENTICATORS = frozenset({"", "dummy", "dummyauthenticator.DummyAuthenticator", "jupyterhub.auth.DummyAuthenticator", "null"})
 _ORGANISATION = "hosted_domain"
+_TENANT = "tenant_id"
+_ANY_TENANT = frozenset({"", "common", "organizations", "consumers"})
 _ALLOWED = "allowed_"
 _ALSO_ALLOWED = frozenset({"allow_existing_users", "admin_users", _ORGANISATION})
 _ACCELERATOR = re.compile(
@@ -44,13 +46,17 @@ def _allowed(chart: Chart, report: Report) -> None:
     sections = [section for config in chart.given("hub", "config") for _, section in config.entries()]
     for section in sections:
         everybody = section.at("allow_all")
-        # Google's provider then asks for an account of the organisation.
-        if everybody.value is True and not section.at(_ORGANISATION).value:
+        if everybody.value is True and not _is_of_organisation(section):
             report.refuse(chart.resource, everybody, allowed="allowed_users or allowed_groups; everybody at the provider is not the team")
             return
     if not any(_names_users(section) for section in sections):
         found, allowed = "without allowed users or groups", "allowed_users or allowed_groups under the authenticator"
         report.refuse(chart.resource, chart.value("hub", "config"), allowed=allowed, found=found)
+
+
+def _is_of_organisation(section: Node) -> bool:
+    """Whether the provider only lets in accounts of one organisation: Google's by its domain, Microsoft's by its tenant."""
+    return bool(section.at(_ORGANISATION).value) or section.at(_TENANT).text() not in _ANY_TENANT
 
 
 def _names_users(section: Node) -> bool:

@@ -111,6 +111,11 @@ CASES = (
     valid("JUP01", hub({GROUPS: b.DELETE, "hub/config/GitLabOAuthenticator": {"allowed_gitlab_groups": ["ml"]}})),
     valid("JUP01", hub({GROUPS: b.DELETE, "hub/config/GitLabOAuthenticator": {"allowed_project_ids": [7]}})),
     valid("JUP01", hub({"hub/config/GoogleOAuthenticator": {"allow_all": True, "hosted_domain": ["example.org"]}}), edge=True),
+    valid("JUP01", hub({"hub/config/AzureAdOAuthenticator": {"allow_all": True, "tenant_id": "6f4ad3c1"}}), edge=True),
+    *(
+        invalid("JUP01", hub({"hub/config/AzureAdOAuthenticator": {"allow_all": True, "tenant_id": tenant}}), says="allow_all is true")
+        for tenant in ("common", "organizations", "")
+    ),
     invalid(
         "JUP01", hub({"hub/config/GoogleOAuthenticator": {"allow_all": True, "hosted_domain": []}}), says="allow_all is true", edge=True
     ),
