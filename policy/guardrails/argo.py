@@ -10,6 +10,8 @@ from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.tokens import APPLICATION
 
 _BRANCHES = frozenset({"", "HEAD", "main", "master", "develop", "trunk"})
+_PLACEHOLDER = "{{"
+"""Where an ApplicationSet puts in what its generator finds."""
 _RANGE = re.compile(r"[~^<>=*,|]|\s|(?:^|\.)[xX](?:\.|$)")
 _VERSION = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]*)?|[0-9a-f]{40}")
 
@@ -44,6 +46,8 @@ def _application(resource: Resource, report: Report) -> None:
 def _revision(resource: Resource, source: Node, report: Report) -> None:
     revision = source.at("targetRevision")
     text = revision.text()
+    if _PLACEHOLDER in text:
+        return
     if text in _BRANCHES or text.startswith("refs/heads/"):
         report.refuse(resource, revision, allowed="a full version or a commit", found=f"{text or 'unset'} (a branch)")
     elif _VERSION.fullmatch(text):

@@ -27,6 +27,13 @@ def application(changes: dict[str, Any] | None = None) -> Thing:
     return Thing(type=tokens.APPLICATION, name="training", properties=properties)
 
 
+def application_set(changes: dict[str, Any] | None = None) -> Thing:
+    """A set of Applications, each of them for a cluster."""
+    template = {"metadata": {"name": "{{.name}}-training"}, "spec": b.changed(_APPLICATION, changes or {})}
+    properties = {"metadata": {"name": "training"}, "spec": {"generators": [{"clusters": {}}], "template": template}}
+    return Thing(type=tokens.APPLICATION_SET, name="training", properties=properties)
+
+
 def release(chart: str, values: dict[str, Any], version: str | None = "1.2.1") -> Thing:
     properties = {"chart": chart, "values": values, **({"version": version} if version else {})}
     return Thing(type=tokens.RELEASE, name="release", properties=properties)
@@ -101,4 +108,11 @@ CASES = (
     valid("ARG01", release("./charts/argo-cd", {"configs": {"cm": {"exec.enabled": "true"}}}), edge=True),
     invalid("ARG01", release("./charts/slurm-1.2.1.tgz", {"efa": {"enabled": True}}), says="values.efa is set", edge=True),
     invalid("ARG01", release("charts/karpenter", {"karpenter": {"replicas": 2}}), says="values.karpenter is set", edge=True),
+    # A set makes Applications, with placeholders where they differ.
+    valid("ARG01", application_set()),
+    valid("ARG01", application_set({REVISION: "{{metadata.annotations.revision}}"}), edge=True),
+    valid("ARG01", application_set({REVISION: "v{{ .values.release }}", "project": "{{.project}}"}), edge=True),
+    invalid("ARG01", application_set({REVISION: "main"}), says="spec.template.spec.source.targetRevision is main (a branch)"),
+    invalid("ARG01", application_set({VALUES: {"compute": {}}}), says="compute is set, but the chart does not read it"),
+    invalid("ARG01", application_set({SYNC: {"automated": {"prune": True}}}), says="spec.template.spec.syncPolicy.automated.prune is true"),
 )

@@ -519,6 +519,13 @@ def gpu_group(image: str, *types: str, **properties: Any) -> Thing:
     return Thing(type=tokens.NODE_GROUP, name="gpu", properties={"amiType": image, "instanceTypes": list(types), **properties})
 
 
+def set_of(application: Thing) -> Thing:
+    """A set that makes the Application for each cluster."""
+    template = {**application.properties, "metadata": {"name": "{{.name}}-addon"}}
+    properties = {"metadata": {"name": "addons"}, "spec": {"generators": [{"clusters": {}}], "template": template}}
+    return Thing(type=tokens.APPLICATION_SET, name="addons", properties=properties)
+
+
 def nvidia_chart(address: str = "nvidia-device-plugin", version: Any = "0.20.0", **values: Any) -> Thing:
     properties = {"chart": address, **({"version": version} if version else {}), "values": values}
     return Thing(type=tokens.RELEASE, name="plugin-chart", properties=properties)
@@ -578,6 +585,8 @@ PLUGINS = (
     valid("EFA07", b.node_pool(), nvidia_chart("https://charts.example/nvidia-device-plugin-0.17.1.tgz", None), pod(gpu=8)),
     valid("EFA07", b.node_pool(), nvidia_chart(version="v0.17.1-rc.1"), edge=True),
     valid("EFA07", CLUSTER, b.node_pool(), b.application_of("nvidia-device-plugin"), pod(P5, gpu=8)),
+    valid("EFA07", CLUSTER, b.node_pool(), set_of(b.application_of("nvidia-device-plugin")), pod(P5, gpu=8)),
+    invalid("EFA07", CLUSTER, b.node_pool(), set_of(b.application_of("cert-manager")), pod(P5, gpu=8), says="which nothing offers"),
     valid("EFA07", CLUSTER, b.node_pool(), b.application_of("x", None, chart=None, path="platform/gpu-operator"), pod(P5, gpu=8)),
     valid(
         "EFA07",
