@@ -15,8 +15,9 @@ _OPEN_AUTHENTICATORS = frozenset({"", "dummy", "dummyauthenticator.DummyAuthenti
 _ORGANISATION = "hosted_domain"
 _TENANT = "tenant_id"
 _ANY_TENANT = frozenset({"", "common", "organizations", "consumers"})
-_ALLOWED = "allowed_"
-_ALSO_ALLOWED = frozenset({"allow_existing_users", "admin_users", _ORGANISATION})
+_ALLOWED = re.compile(r"allowed_.+|admin_users|admin_(?:[a-z]+_)?groups")
+"""Settings that let somebody in by name; administrators may sign in too, whether named or by a group."""
+_ALSO_ALLOWED = frozenset({"allow_existing_users", _ORGANISATION})
 _ACCELERATOR = re.compile(
     r"\b(?:[0-9]+\s*[x×]?\s*)?(?:NVIDIA\s+)?(A100|A10G|H100|H200|B200|B300|L40S|L4|T4|V100|Trainium2?|Inferentia2?)\b", re.IGNORECASE
 )
@@ -60,7 +61,7 @@ def _is_of_organisation(section: Node) -> bool:
 
 
 def _names_users(section: Node) -> bool:
-    return any(value.value for name, value in section.entries() if name.startswith(_ALLOWED) or name in _ALSO_ALLOWED)
+    return any(value.value for name, value in section.entries() if _ALLOWED.fullmatch(name) or name in _ALSO_ALLOWED)
 
 
 def _proxy(chart: Chart, report: Report) -> None:

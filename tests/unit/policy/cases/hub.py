@@ -111,6 +111,13 @@ CASES = (
     valid("JUP01", hub({GROUPS: b.DELETE, "hub/config/GitLabOAuthenticator": {"allowed_gitlab_groups": ["ml"]}})),
     valid("JUP01", hub({GROUPS: b.DELETE, "hub/config/GitLabOAuthenticator": {"allowed_project_ids": [7]}})),
     valid("JUP01", hub({"hub/config/GoogleOAuthenticator": {"allow_all": True, "hosted_domain": ["example.org"]}}), edge=True),
+    # Who administers may sign in, also by a group.
+    *(
+        valid("JUP01", hub({GROUPS: b.DELETE, f"hub/config/GenericOAuthenticator/{name}": ["operators"]}))
+        for name in ("admin_users", "admin_groups", "admin_google_groups", "allowed_google_groups")
+    ),
+    invalid("JUP01", hub({GROUPS: b.DELETE, "hub/config/GenericOAuthenticator/admin_groups": []}), says="without allowed users", edge=True),
+    invalid("JUP01", hub({GROUPS: b.DELETE, "hub/config/JupyterHub/admin_access": True}), says="without allowed users", edge=True),
     valid("JUP01", hub({"hub/config/AzureAdOAuthenticator": {"allow_all": True, "tenant_id": "6f4ad3c1"}}), edge=True),
     *(
         invalid("JUP01", hub({"hub/config/AzureAdOAuthenticator": {"allow_all": True, "tenant_id": tenant}}), says="allow_all is true")
