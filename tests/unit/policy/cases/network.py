@@ -531,6 +531,18 @@ def nvidia_chart(address: str = "nvidia-device-plugin", version: Any = "0.20.0",
     return Thing(type=tokens.RELEASE, name="plugin-chart", properties=properties)
 
 
+def efa_chart(**values: Any) -> Thing:
+    return replace(nvidia_chart("aws-efa-k8s-device-plugin", "v0.5.30", **values), name="efa-chart")
+
+
+OFF: dict[str, Any] = {"devicePlugin": {"enabled": False}}
+GPU_OFF = nvidia_chart("gpu-operator", "v25.10.1", **OFF)
+ONE_CARD = b.node_pool(
+    {"metadata/name": "g6e", TYPES: ["g6e.8xlarge"], TAINTS: [{"key": "team-b", "effect": "NoSchedule"}]},
+    name="g6e",
+)
+ONE_CARD_POD = pod({"node.kubernetes.io/instance-type": "g6e.8xlarge"}, spec={"spec/tolerations": [OF_TEAM_B]}, gpu=1, efa=1)
+
 PLUGINS = (
     # Nodes of EKS Auto Mode and of Bottlerocket have the plug-in built in.
     valid("EFA07", AUTO_CLUSTER, pod(gpu=8, efa=32)),
@@ -579,6 +591,40 @@ PLUGINS = (
     invalid(
         "EFA07", OTHER_POOL, daemon(NVIDIA_IMAGE, tolerations=()), nvidia_chart(tolerations=[OF_GPU]), says="team-b, the taint", edge=True
     ),
+    # A chart that is given tolerations has these in place of its own.
+    invalid(
+        "EFA07", OTHER_POOL, nvidia_chart(tolerations=[OF_GPU]), says="values.tolerations is without one; allowed: a toleration of team-b"
+    ),
+    invalid("EFA07", OTHER_POOL, nvidia_chart(tolerations=[]), says="values.tolerations is without one", edge=True),
+    valid("EFA07", OTHER_POOL, nvidia_chart("./charts/nvidia-device-plugin", tolerations=[OF_GPU]), edge=True),
+    valid("EFA07", OTHER_POOL, nvidia_chart("gpu-operator", "v25.10.1", tolerations=[OF_GPU]), edge=True),
+    valid("EFA07", OTHER_POOL, nvidia_chart(tolerations=[OF_GPU]), replace(nvidia_chart(tolerations=[OF_TEAM_B]), name="second")),
+    # EFA that no pod asks for, on a type that has it beside, is nobody's to offer.
+    valid("EFA07", ONE_CARD, nvidia_chart(), efa_chart(tolerations=[OF_GPU])),
+    valid("EFA07", ONE_CARD, nvidia_chart(), daemon(EFA_IMAGE, INFINIBAND, tolerations=[OF_GPU]), edge=True),
+    invalid(
+        "EFA07", ONE_CARD, nvidia_chart(), efa_chart(tolerations=[OF_GPU]), ONE_CARD_POD, says="a toleration of team-b, the taint of g6e"
+    ),
+    # A chart may have the plug-in switched off, beside what else it installs.
+    *(
+        invalid("EFA07", CLUSTER, b.node_pool(), nvidia_chart(name, "v25.10.1", **OFF), pod(P5, gpu=8), says="which nothing offers")
+        for name in ("gpu-operator", "nvidia-device-plugin")
+    ),
+    valid(
+        "EFA07",
+        CLUSTER,
+        b.node_pool(),
+        nvidia_chart("gpu-operator", "v25.10.1", **OFF),
+        chart("nvidia-device-plugin", "0.20.0"),
+        pod(gpu=8),
+    ),
+    # Its place may be taken by a driver of claims, which is only told.
+    *(
+        invalid("EFA07", CLUSTER, b.node_pool(), GPU_OFF, replace(other, name="claims"), pod(P5, gpu=8), says="which nothing")
+        for other in (chart("nvidia-dra-driver-gpu", "25.8.1"), nvidia_chart("neuron-helm-chart", draDriver={"enabled": True}))
+    ),
+    valid("EFA07", CLUSTER, b.node_pool(), nvidia_chart("./charts/gpu-operator", None, **OFF), pod(P5, gpu=8), edge=True),
+    valid("EFA07", CLUSTER, b.node_pool(), nvidia_chart(devicePlugin={"enabled": True}), pod(P5, gpu=8), edge=True),
     # A chart's version is exact, or the chart is fixed by itself.
     valid("EFA07", b.node_pool(), nvidia_chart("./charts/nvidia-device-plugin", None), pod(gpu=8)),
     valid("EFA07", b.node_pool(), nvidia_chart("/srv/charts/nvidia-device-plugin", None), pod(gpu=8)),
