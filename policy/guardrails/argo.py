@@ -3,13 +3,15 @@
 import re
 from collections.abc import Sequence
 
-from guardrails.chart import CHART_TYPES, Chart, charts_of, last_part, values_text
+from guardrails.chart import CHART_TYPES, Chart, charts_of, values_text, version
 from guardrails.facts import load
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.tokens import APPLICATION
 
 _BRANCHES = frozenset({"", "HEAD", "main", "master", "develop", "trunk"})
+_PLACEHOLDER = "{{"
+"""Where an ApplicationSet puts in what its generator finds."""
 _RANGE = re.compile(r"[~^<>=*,|]|\s|(?:^|\.)[xX](?:\.|$)")
 _VERSION = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]*)?|[0-9a-f]{40}")
 
@@ -23,7 +25,8 @@ def _application(resource: Resource, report: Report) -> None:
             with report.part():
                 _server(chart, report)
     if resource.type != APPLICATION:
-        _known_keys(resource, resource.at("chart"), resource.at("values"), report)
+        for chart in charts_of(resource):
+            _known_keys(chart, resource.at("values"), report)
         return
     spec = resource.at("spec")
     for source in (*([spec.at("source")] if spec.at("source").present else []), *spec.at("sources").elements()):
@@ -31,9 +34,9 @@ def _application(resource: Resource, report: Report) -> None:
             _revision(resource, source, report)
         for values in (source.at("helm", "valuesObject"), *values_text(source)):
             with report.part():
-                _known_keys(resource, source.at("chart"), values, report)
+                _known_keys(Chart(resource, source), values, report)
         with report.part():
-            _known_parameters(resource, source, report)
+            _known_parameters(Chart(resource, source), report)
     with report.part():
         _project(resource, spec, report)
     with report.part():
@@ -43,6 +46,8 @@ def _application(resource: Resource, report: Report) -> None:
 def _revision(resource: Resource, source: Node, report: Report) -> None:
     revision = source.at("targetRevision")
     text = revision.text()
+    if _PLACEHOLDER in text:
+        return
     if text in _BRANCHES or text.startswith("refs/heads/"):
         report.refuse(resource, revision, allowed="a full version or a commit", found=f"{text or 'unset'} (a branch)")
     elif _VERSION.fullmatch(text):
@@ -53,30 +58,42 @@ def _revision(resource: Resource, source: Node, report: Report) -> None:
         report.advise(resource, revision, allowed="a full version or a commit: a tag or branch of another form can be moved")
 
 
-def _known_keys(resource: Resource, chart: Node, values: Node, report: Report) -> None:
+def _known_keys(chart: Chart, values: Node, report: Report) -> None:
     """Keys that a chart does not read are set without effect; those of a training platform's charts are known."""
     for name, value in values.entries() if _known(chart) else ():
-        _known_key(resource, chart, name, value, report)
+        _known_key(chart, name, value, report)
 
 
-def _known_parameters(resource: Resource, source: Node, report: Report) -> None:
-    for parameter in source.at("helm", "parameters").elements():
+def _known_parameters(chart: Chart, report: Report) -> None:
+    for parameter in chart.source.at("helm", "parameters").elements() if _known(chart) else ():
         with report.part():
             key = _FIRST_KEY.match(parameter.at("name").text())
             if key:
-                _known_key(resource, source.at("chart"), key[0].replace("\\", ""), parameter.at("name"), report)
+                _known_key(chart, key[0].replace("\\", ""), parameter.at("name"), report)
 
 
-def _known_key(resource: Resource, chart: Node, name: str, place: Node, report: Report) -> None:
+def _known_key(chart: Chart, name: str, place: Node, report: Report) -> None:
     known = _known(chart)
-    if known and name not in known and name != "global":
-        allowed = f"a key that chart {chart.text()} reads: {', '.join(known)}"
-        report.refuse(resource, place, allowed=allowed, found="set, but the chart does not read it")
+    if name in known or name == "global":
+        return
+    allowed = f"a key that chart {chart.address.text()} reads: {', '.join(known)}"
+    if _is_of_known_release(chart):
+        report.refuse(chart.resource, place, allowed=allowed, found="set, but the chart does not read it")
+    else:
+        found = f"set, but the chart's release {load('charts')['releases'][chart.name][1]} does not read it"
+        report.advise(chart.resource, place, allowed=allowed, found=found)
 
 
-def _known(chart: Node) -> Sequence[str]:
+def _known(chart: Chart) -> Sequence[str]:
     """The top-level keys that a chart reads; none where they are not known."""
-    return load("charts")["topLevelValues"].get(last_part(chart), ())
+    return () if chart.is_folder else load("charts")["topLevelValues"].get(chart.name, ())
+
+
+def _is_of_known_release(chart: Chart) -> bool:
+    """Whether the keys are those of the chart's release: earlier ones read others, and later ones may."""
+    first, last = (version(release) or () for release in load("charts")["releases"][chart.name])
+    given = version(chart.version.text())
+    return given is None or (given >= first and given[:2] <= last[:2])
 
 
 def _project(resource: Resource, spec: Node, report: Report) -> None:

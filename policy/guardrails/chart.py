@@ -17,6 +17,8 @@ CHART_TYPES = HELM_TYPES | {APPLICATION}
 ARCHIVE = re.compile(r"-v?[0-9][^/]*\.tgz$")
 """How the address of an archive ends that has its version in its name."""
 _RELEASE = re.compile(r"v?(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?(?:[-+].*)?")
+_LOCAL = (".", "/", "~")
+"""How the path of a chart beside the program begins; any other is the name of a repository's chart, or an address."""
 _SET = {"true": True, "false": False, "null": None}
 
 
@@ -41,8 +43,14 @@ class Chart:
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a folder in Git: what values are there, or whether Helm reads it at all, nobody sees here."""
-        return self._is_application and not self.source.at("chart").present
+        """Whether it is a folder, in Git or beside the program: what values are there, or whether Helm reads it at all, nobody sees here.
+
+        What wraps a chart as its dependency is often called as that, and takes its values under that name.
+        """
+        if self._is_application:
+            return not self.source.at("chart").present
+        address = self.address.text()
+        return address.startswith(_LOCAL) and not address.endswith(".tgz")
 
     @property
     def version(self) -> Node:

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 from guardrails.auto_mode import has_other_nodes, is_auto, is_auto_pool, wants_auto
 from guardrails.chart import ARCHIVE, CHART_TYPES, Chart, charts, version
-from guardrails.efa import pool_example
+from guardrails.efa import FABRIC_CARDS, pool_example
 from guardrails.facts import InstanceType, efa_interfaces, instance_types
 from guardrails.launch import class_of, types_of
-from guardrails.node import Node
-from guardrails.placing import all_templates, chooses_nodes, may_take, pools_of, taints, tolerates
+from guardrails.links import decided
+from guardrails.node import Node, Undecided
+from guardrails.placing import all_templates, chooses_nodes, may_take, pools_of, taints, tolerates, users_of
 from guardrails.pool import INSTANCE_TYPE, accelerated_types, allowed_values
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
@@ -26,6 +27,8 @@ _PLUGINS = {
 }
 
 
+_TOLERATING = frozenset({"nvidia-device-plugin", "aws-efa-k8s-device-plugin"})
+"""Charts whose value `tolerations` is that of the plug-in's pods, in place of those that the chart has."""
 _DOTS = 2
 """Helm takes a version of fewer numbers for a range."""
 _MOVING = re.compile(r"(^|:)(latest|main|master|stable)$")
@@ -57,15 +60,22 @@ def _served(program: Program, resource: Resource, template: PodTemplate, device:
         found = f"{template.requested(EFA)} {EFA} in pods that go to {names}"
         report.refuse(resource, template.spec.at("containers"), allowed=f"no {EFA}: no type of {names} has EFA", found=found)
         return
-    if any(True for _ in _daemons(program, device)) or any(True for _ in _plugin_charts(program, device)):
+    if any(True for _ in _daemons(program, device)) or decided([_brings(chart) for chart in _plugin_charts(program, device)]):
         return
     hosts = pools or _hosts(program, template, device)
     if _is_on_auto_mode(program, template) or (hosts and all(_brings_plugin(program, host, device) for host in hosts)):
         return
     allowed = f"a device plug-in of {device} in the program (a DaemonSet or a pinned chart)"
-    # Pools and jobs without their cluster: the plug-in may be where the cluster is.
-    tell = report.refuse if program.has({CLUSTER}) else report.advise
+    # Pools and jobs without their cluster: the plug-in may be where the cluster is. A driver of claims may serve such requests too.
+    tell = report.refuse if program.has({CLUSTER}) and not _has_claims(program) else report.advise
     tell(resource, template.spec.at("containers"), allowed=allowed, found=f"asking for {device}, which nothing offers")
+
+
+def _has_claims(program: Program) -> bool:
+    """Whether a chart installs a driver of ResourceClaims, which a DeviceClass may put in the place of a device plug-in."""
+    if any("dra-driver" in chart.name for chart in charts(program)):
+        return True
+    return any(chart.value("draDriver", "enabled").value is True for chart in charts(program, "neuron-helm-chart"))
 
 
 def _is_on_auto_mode(program: Program, template: PodTemplate) -> bool:
@@ -142,14 +152,25 @@ def _tolerated(program: Program, device: str, report: Report) -> None:
     """One plug-in for each pool is enough, whichever has it."""
     for pool in program.of(NODE_POOL):
         with report.part():
-            plugins = [(plugin, template, _kept_out(template, pool)) for plugin, template in _daemons(program, device)]
-            if device not in _offered(pool) or not plugins or not all(missing for _, _, missing in plugins):
+            plugins = [(plugin, template.spec, _kept_out(template, pool)) for plugin, template in _daemons(program, device)]
+            charts_of_device = list(_plugin_charts(program, device))
+            plugins += [(each.resource, spec, missing) for each in charts_of_device for spec, missing in _kept_out_chart(each, pool)]
+            if not _needs(program, pool, device) or not plugins or not all(missing for _, _, missing in plugins):
                 continue
-            if any(_may_run(chart, pool) for chart in _plugin_charts(program, device)) or _brings_plugin(program, pool, device):
+            if decided([_may_run(chart, pool) for chart in charts_of_device]) or _brings_plugin(program, pool, device):
                 continue
-            plugin, template, missing = plugins[0]
+            plugin, spec, missing = plugins[0]
             allowed = f"a toleration of {missing[0].at('key').text()}, the taint of {pool.name}, whose devices nobody offers else"
-            report.refuse(plugin, template.spec.at("tolerations"), allowed=allowed, found="without one")
+            report.refuse(plugin, spec.at("tolerations"), allowed=allowed, found="without one")
+
+
+def _needs(program: Program, pool: Resource, device: str) -> bool:
+    """Whether somebody has to offer the device on the pool: EFA where the types are bought for it, or where pods ask for it."""
+    if device not in _offered(pool):
+        return False
+    if device != EFA or any(instance.efa >= FABRIC_CARDS for instance in accelerated_types(pool)):
+        return True
+    return any(template.requested(EFA) for _, template in users_of(program, pool))
 
 
 def _kept_out(template: PodTemplate, pool: Resource) -> list[Node]:
@@ -157,11 +178,29 @@ def _kept_out(template: PodTemplate, pool: Resource) -> list[Node]:
     return [taint for taint in taints(pool) if not tolerates(template, taint)]
 
 
-def _may_run(chart: Chart, pool: Resource) -> bool:
+def _may_run(chart: Chart, pool: Resource) -> bool | Undecided:
     """Whether a chart's plug-in may run on the pool: by the tolerations it is given, else by those it comes with, which are not seen."""
+    try:
+        return _brings(chart) is True and not any(missing for _, missing in _kept_out_chart(chart, pool))
+    except Undecided as error:
+        return error
+
+
+def _kept_out_chart(chart: Chart, pool: Resource) -> Iterator[tuple[Node, list[Node]]]:
+    """The pod of a chart that is given tolerations, with the taints of the pool that keep it away; nothing where they are not seen."""
     given = chart.value("tolerations")
-    spec = Node({"tolerations": given.raw}, given.path, given.owner)
-    return not given.present or not _kept_out(PodTemplate(spec, 1, spec), pool)
+    if chart.is_folder or chart.name not in _TOLERATING or not given.present or _brings(chart) is not True:
+        return
+    spec = Node({"tolerations": given.raw}, given.path.rpartition(".")[0], given.owner)
+    yield spec, _kept_out(PodTemplate(spec, 1, spec), pool)
+
+
+def _brings(chart: Chart) -> bool | Undecided:
+    """Whether a chart's plug-in is not switched off, as some have it, beside other things."""
+    try:
+        return chart.is_folder or chart.value("devicePlugin", "enabled").value is not False
+    except Undecided as error:
+        return error
 
 
 def _offered(pool: Resource) -> set[str]:

@@ -127,6 +127,10 @@ def _layout(resource: Resource, report: Report) -> None:
             report.refuse(resource, member.at("interfaceType"), allowed="interface or efa-only in an EC2NodeClass")
     if (0, 0) not in seen:
         report.refuse(resource, place, allowed="a primary interface on card 0, device 0", found="without one")
+    for key in ("vpcSecurityGroupIds", "securityGroupNames") if resource.type == LAUNCH_TEMPLATE else ():
+        with report.part():
+            if resource.at(key).value not in (None, []):
+                report.refuse(resource, resource.at(key), allowed="unset: beside network interfaces, these name the groups")
 
 
 def _addresses(program: Program, report: Report) -> None:
@@ -255,7 +259,7 @@ RULES = (
         check=_layout,
         why="EC2 refuses the launch, or the API server refuses the EC2NodeClass.",
         fix="put an interface on card 0, device 0, and one efa-only interface on device 1 of each card.",
-        source="EC2 guide: EFA interfaces; karpenter-provider-aws 1.14.1 ec2nodeclass.go",
+        source="EC2 guide: EFA interfaces; botocore 1.44.8 ec2 model; karpenter-provider-aws 1.14.1 ec2nodeclass.go",
         valid=_template("p5.48xlarge", _nics(2)),
         invalid=_template("p5.48xlarge", [{"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "efa-only"}]),
     ),

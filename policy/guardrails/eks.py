@@ -255,6 +255,9 @@ def _service_range(program: Program, cluster: Resource, report: Report) -> None:
     place = cluster.at("kubernetesNetworkConfig", "serviceIpv4Cidr")
     if not place.present:
         return
+    if cluster.at("kubernetesNetworkConfig", "ipFamily").text() == "ipv6":
+        report.refuse(cluster, place, allowed="unset, because ipFamily is ipv6")
+        return
     try:
         block = ipaddress.IPv4Network(place.text())
     except ValueError:

@@ -13,8 +13,11 @@ from guardrails.tokens import RELEASE
 
 _OPEN_AUTHENTICATORS = frozenset({"", "dummy", "dummyauthenticator.DummyAuthenticator", "jupyterhub.auth.DummyAuthenticator", "null"})
 _ORGANISATION = "hosted_domain"
-_ALLOWED = "allowed_"
-_ALSO_ALLOWED = frozenset({"allow_existing_users", "admin_users", _ORGANISATION})
+_TENANT = "tenant_id"
+_ANY_TENANT = frozenset({"", "common", "organizations", "consumers"})
+_ALLOWED = re.compile(r"allowed_.+|admin_users|admin_(?:[a-z]+_)?groups")
+"""Settings that let somebody in by name; administrators may sign in too, whether named or by a group."""
+_ALSO_ALLOWED = frozenset({"allow_existing_users", _ORGANISATION})
 _ACCELERATOR = re.compile(
     r"\b(?:[0-9]+\s*[x×]?\s*)?(?:NVIDIA\s+)?(A100|A10G|H100|H200|B200|B300|L40S|L4|T4|V100|Trainium2?|Inferentia2?)\b", re.IGNORECASE
 )
@@ -44,8 +47,7 @@ def _allowed(chart: Chart, report: Report) -> None:
     sections = [section for config in chart.given("hub", "config") for _, section in config.entries()]
     for section in sections:
         everybody = section.at("allow_all")
-        # Google's provider then asks for an account of the organisation.
-        if everybody.value is True and not section.at(_ORGANISATION).value:
+        if everybody.value is True and not _is_of_organisation(section):
             report.refuse(chart.resource, everybody, allowed="allowed_users or allowed_groups; everybody at the provider is not the team")
             return
     if not any(_names_users(section) for section in sections):
@@ -53,8 +55,13 @@ def _allowed(chart: Chart, report: Report) -> None:
         report.refuse(chart.resource, chart.value("hub", "config"), allowed=allowed, found=found)
 
 
+def _is_of_organisation(section: Node) -> bool:
+    """Whether the provider only lets in accounts of one organisation: Google's by its domain, Microsoft's by its tenant."""
+    return bool(section.at(_ORGANISATION).value) or section.at(_TENANT).text() not in _ANY_TENANT
+
+
 def _names_users(section: Node) -> bool:
-    return any(value.value for name, value in section.entries() if name.startswith(_ALLOWED) or name in _ALSO_ALLOWED)
+    return any(value.value for name, value in section.entries() if _ALLOWED.fullmatch(name) or name in _ALSO_ALLOWED)
 
 
 def _proxy(chart: Chart, report: Report) -> None:

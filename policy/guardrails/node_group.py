@@ -1,8 +1,10 @@
 """Managed node groups: a type, an image with its drivers, and each thing said once."""
 
 from guardrails.chart import version
+from guardrails.efa import interfaces
 from guardrails.facts import instance_types, load
 from guardrails.launch import groups_with
+from guardrails.lustre import flag
 from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
@@ -27,7 +29,7 @@ def _node_groups(program: Program, report: Report) -> None:
     templates = {group.urn: each for each in program.of(LAUNCH_TEMPLATE) for group in groups_with(program, each)}
     for group in program.of(NODE_GROUP):
         template = templates.get(group.urn)
-        for check in (_beside_template, _types):
+        for check in (_beside_template, _types, _sizes):
             with report.part():
                 check(group, template, report)
         with report.part():
@@ -41,8 +43,45 @@ def _beside_template(group: Resource, template: Resource | None, report: Report)
         place = group.at(key)
         if place.present:
             report.refuse(group, place, allowed="unset, because there is a launch template, which says it")
-    if template is not None and template.at("imageId").present and group.at("amiType").text() not in ("", "CUSTOM"):
-        report.refuse(group, group.at("amiType"), allowed=f"unset, because template {template.name} names an image")
+    if template is None:
+        return
+    for check in (_beside_image, _left_to_group):
+        with report.part():
+            check(group, template, report)
+
+
+def _beside_image(group: Resource, template: Resource, report: Report) -> None:
+    """What says which of EKS's images the nodes get, where the template has one of its own."""
+    if not template.at("imageId").present:
+        return
+    allowed = f"unset, because template {template.name} names an image"
+    if group.at("amiType").text() not in ("", "CUSTOM"):
+        report.refuse(group, group.at("amiType"), allowed=allowed)
+    for key in ("version", "releaseVersion"):
+        with report.part():
+            if group.at(key).text():
+                report.refuse(group, group.at(key), allowed=allowed)
+
+
+def _left_to_group(group: Resource, template: Resource, report: Report) -> None:
+    """What EKS sets in a template itself, from the group's settings, and refuses there."""
+    with report.part():
+        profile = template.at("iamInstanceProfile")
+        if any(place.present for place in (profile.at("name"), profile.at("arn"))):
+            report.refuse(template, profile, allowed=f"unset, because node group {group.name} says the role (nodeRoleArn)")
+    with report.part():
+        for interface in interfaces(template).elements():
+            if interface.at("subnetId").present:
+                allowed = f"unset, because node group {group.name} says the subnets (subnetIds)"
+                report.refuse(template, interface.at("subnetId"), allowed=allowed)
+    with report.part():
+        market = template.at("instanceMarketOptions", "marketType")
+        if market.text() == "spot":
+            report.refuse(template, market, allowed=f"unset, and capacityType SPOT in node group {group.name}")
+    with report.part():
+        hibernation = template.at("hibernationOptions", "configured")
+        if flag(hibernation) is True:
+            report.refuse(template, hibernation, allowed=f"unset, because node group {group.name} uses the template")
 
 
 def _types(group: Resource, template: Resource | None, report: Report) -> None:
@@ -53,6 +92,21 @@ def _types(group: Resource, template: Resource | None, report: Report) -> None:
             report.refuse(group, place, allowed=f"unset, because template {template.name} names {template.at('instanceType').text()}")
     elif not named and not _says_types(group, template):
         report.refuse(group, place, allowed="an instance type", found="unset (EKS takes t3.medium)")
+
+
+def _sizes(group: Resource, _template: Resource | None, report: Report) -> None:
+    sizes = group.at("scalingConfig")
+    least, wanted, most = (sizes.at(key) for key in ("minSize", "desiredSize", "maxSize"))
+    number = wanted.integer()
+    if number is None:
+        return
+    with report.part():
+        if number < (least.integer() or 0):
+            report.refuse(group, wanted, allowed=f"at least {least.integer()}, the minSize")
+    with report.part():
+        bound = most.integer()
+        if bound is not None and number > bound:
+            report.refuse(group, wanted, allowed=f"at most {bound}, the maxSize")
 
 
 def _says_types(group: Resource, template: Resource | None) -> bool:
@@ -118,12 +172,12 @@ RULES = (
     StackRule(
         id="EKS08",
         name="node-group-require-fitting-image",
-        title="A node group has a type, an image with its drivers, and nothing that its template says already",
+        title="A node group has a type, sizes in order, an image with its drivers, and nothing that its template says already",
         types=frozenset({NODE_GROUP, LAUNCH_TEMPLATE, CLUSTER}),
         check=_node_groups,
         why="the group ends in CREATE_FAILED, or nodes without drivers join and offer no devices.",
         fix="choose an amiType that ends in _NVIDIA, or _NEURON, for accelerators, and set type and disk in one place.",
-        source="botocore 1.44.8 eks model, CreateNodegroup and AMITypes; Karpenter 1.14.0 pkg/providers/amifamily: variants of images",
+        source="botocore 1.44.8 eks model, CreateNodegroup; Karpenter 1.14.0 amifamily; terraform-aws-modules/terraform-aws-eks#3521",
         valid=_group("AL2023_x86_64_NVIDIA"),
         invalid=_group("AL2023_x86_64_STANDARD"),
     ),

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from guardrails import huge_pages
 from guardrails.allocatable import Allocatable, allocatable
 from guardrails.chart import CHART_TYPES, charts
+from guardrails.launch import types_of
 from guardrails.node import Node
-from guardrails.placing import always_beside, names_pools, pools_of, wanted_labels
+from guardrails.placing import always_beside, may_take, names_pools, pools_of, wanted_labels
 from guardrails.pod_requests import KINDS, asked, names
 from guardrails.pool import INSTANCE_TYPE, allowed_values
 from guardrails.program import Program
@@ -19,6 +20,8 @@ from guardrails.tokens import CONFIG_MAP, DAEMON_SET, LAUNCH_TEMPLATE, NODE_CLAS
 _DEVICE = re.compile(r"nvidia\.com/.+|amd\.com/gpu|vpc\.amazonaws\.com/efa|aws\.amazon\.com/neuron.*")
 _COUNTED = re.compile(r"nvidia\.com/(gpu|mig-.+)|amd\.com/gpu|aws\.amazon\.com/neuron.*")
 _MEBIBYTE = 1024**2
+_FOUND = ("nvidia.com/", "vpc.amazonaws.com/", "aws.amazon.com/", "feature.node.kubernetes.io/")
+"""How labels begin that agents give to nodes by what they find there, whatever a group says."""
 _SHARING = re.compile(r"\btimeSlicing\b|\bmps:")
 
 
@@ -117,16 +120,28 @@ def _shares_devices(program: Program) -> bool:
 
 
 def _places(template: PodTemplate, program: Program) -> list[_Place]:
-    """Where the pod may run: on the types it names, or in the pools it may go to; none where that can't be told."""
+    """Where the pod may run: on the types it names, or in the pools and groups it may go to; none where that can't be told."""
     named = wanted_labels(template).get(INSTANCE_TYPE)
     pairs: list[tuple[str, Resource | None]] = [(name, None) for name in named or ()]
     if not named and names_pools(template):
-        offered = [(pool, allowed_values(pool, INSTANCE_TYPE)) for pool in pools_of(program, template)]
+        offered = _offered_by(program, template)
         if all(types for _, types in offered):
             pairs = [(name, pool) for pool, types in offered for name in types or ()]
     places = [_Place(name, pool, room) for name, pool in pairs if (room := allocatable(name))]
     # A type of which nothing is known may be large enough.
     return places if len(places) == len(pairs) else []
+
+
+def _offered_by(program: Program, template: PodTemplate) -> list[tuple[Resource | None, list[str] | None]]:
+    """The pools and groups that may take the pod, each with the types that it names; a group stands without its resource."""
+    offered: list[tuple[Resource | None, list[str] | None]] = []
+    offered += [(pool, allowed_values(pool, INSTANCE_TYPE)) for pool in pools_of(program, template)]
+    if not all(key.startswith(_FOUND) for key in wanted_labels(template)):
+        offered += [(None, types_of(program, group)) for group in program.of(NODE_GROUP) if may_take(program, group, template)]
+    if offered:
+        # What labels these nodes have nothing says, so the pod is not meant for them, though it may go there.
+        offered += [(None, types_of(program, group)) for group in program.of(SCALING_GROUP) if may_take(program, group, template)]
+    return offered
 
 
 def _free(place: _Place, unit: str, guest: PodTemplate, program: Program, report: Report) -> float:
@@ -185,7 +200,7 @@ RULES = (
         id="POD06",
         name="pod-limit-requests-to-node",
         title="A pod fits on the node it is meant for",
-        types=POD_TYPES | CHART_TYPES | {CONFIG_MAP, NODE_POOL},
+        types=POD_TYPES | CHART_TYPES | {CONFIG_MAP, NODE_POOL, NODE_GROUP, SCALING_GROUP, LAUNCH_TEMPLATE},
         check=_fits,
         why="no node will ever have that much free, so the pod stays Pending while its gang holds the other nodes.",
         fix="lower requests below what the instance type leaves to pods, or choose a larger type.",

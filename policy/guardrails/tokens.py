@@ -75,6 +75,7 @@ LOGIN_SET = "kubernetes:slinky.slurm.net/v1beta1:LoginSet"
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 RELEASE = "kubernetes:helm.sh/v3:Release"
 APPLICATION = "kubernetes:argoproj.io/v1alpha1:Application"
+APPLICATION_SET = "kubernetes:argoproj.io/v1alpha1:ApplicationSet"
 
 DEEPSPEED = "deepspeed:index:Config"
 """Not the engine's: a DeepSpeed configuration found in a ConfigMap or values, or given as a file (see `guardrails.view`)."""

@@ -17,6 +17,7 @@ from guardrails.secret import is_secret, members
 from guardrails.template import DEVICES, EFA, POD_TYPES
 from guardrails.tokens import (
     APPLICATION,
+    APPLICATION_SET,
     CONFIG_MAP,
     DEEPSPEED,
     LIST,
@@ -144,6 +145,8 @@ def _carried(resource: Resource) -> Iterator[Resource]:
         yield from _configurations(resource)
     elif resource.type == VOLCANO_CRON_JOB:
         yield from _cron_job(resource)
+    elif resource.type == APPLICATION_SET:
+        yield from _application_set(resource)
     elif resource.type.endswith("List"):
         yield from _items(resource)
     elif _is_custom(resource.type) and resource.type not in POD_TYPES:
@@ -159,6 +162,15 @@ def _cron_job(cron: Resource) -> Iterator[Resource]:
         yield _part(cron, VOLCANO_JOB, place)
     elif isinstance(place.raw, Mapping):
         yield _part(cron, VOLCANO_JOB, Node({**place.raw, "metadata": _in_namespace(place, cron)}, place.path, place.owner))
+
+
+def _application_set(owner: Resource) -> Iterator[Resource]:
+    """The Application that a set makes for each of its parameters, which stand in it as placeholders."""
+    place = _as_far(owner.properties, "spec", "template")
+    if isinstance(place.raw, Unknown):
+        yield _part(owner, APPLICATION, place)
+    elif isinstance(place.raw, Mapping):
+        yield from views(_part(owner, APPLICATION, Node({"spec": place.raw.get("spec")}, place.path, place.owner)))
 
 
 def _in_namespace(template: Node, owner: Resource) -> Any:

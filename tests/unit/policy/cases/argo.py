@@ -27,8 +27,16 @@ def application(changes: dict[str, Any] | None = None) -> Thing:
     return Thing(type=tokens.APPLICATION, name="training", properties=properties)
 
 
-def release(chart: str, values: dict[str, Any]) -> Thing:
-    return Thing(type=tokens.RELEASE, name="release", properties={"chart": chart, "version": "1.0.0", "values": values})
+def application_set(changes: dict[str, Any] | None = None) -> Thing:
+    """A set of Applications, each of them for a cluster."""
+    template = {"metadata": {"name": "{{.name}}-training"}, "spec": b.changed(_APPLICATION, changes or {})}
+    properties = {"metadata": {"name": "training"}, "spec": {"generators": [{"clusters": {}}], "template": template}}
+    return Thing(type=tokens.APPLICATION_SET, name="training", properties=properties)
+
+
+def release(chart: str, values: dict[str, Any], version: str | None = "1.2.1") -> Thing:
+    properties = {"chart": chart, "values": values, **({"version": version} if version else {})}
+    return Thing(type=tokens.RELEASE, name="release", properties=properties)
 
 
 def argo_cd(helm: dict[str, Any]) -> Thing:
@@ -83,4 +91,28 @@ CASES = (
         says="value is true",
     ),
     valid("ARG01", argo_cd({"valuesObject": {"configs": {"cm": {"exec.enabled": "false"}}}})),
+    # Another release of the chart reads other keys.
+    invalid("ARG01", release("slurm", {"efa": {}}, "1.1.0"), says="values.efa is set, but the chart does not read it", edge=True),
+    invalid("ARG01", release("slurm", {"efa": {}}, None), says="values.efa is set, but the chart does not read it"),
+    invalid("ARG01", release("slurm", {"slurmKeyRef": {}}, "1.0.2"), says="but the chart's release 1.2.1 does not read it", edge=True),
+    invalid("ARG01", release("slurm", {"prologScriptRefs": []}, "1.3.0"), says="but the chart's release 1.2.1 does not", edge=True),
+    invalid("ARG01", release("karpenter", {"webhook": {}}, "1.0.8"), says="but the chart's release 1.14.1 does not read it"),
+    invalid("ARG01", release("karpenter", {"webhook": {}}, "1.1.0"), says="webhook is set, but the chart does not read it", edge=True),
+    invalid(
+        "ARG01",
+        application({REVISION: "0.3.0", VALUES: {"compute": {"partitions": []}}}),
+        says="valuesObject.compute is set, but the chart's release 1.2.1 does not read it",
+    ),
+    # A folder beside the program may wrap the chart, whose values are under its name then.
+    *(valid("ARG01", release(f"{place}/karpenter", {"karpenter": {"replicas": 2}})) for place in ("./charts", "..", "/srv", "~")),
+    valid("ARG01", release("./charts/argo-cd", {"configs": {"cm": {"exec.enabled": "true"}}}), edge=True),
+    invalid("ARG01", release("./charts/slurm-1.2.1.tgz", {"efa": {"enabled": True}}), says="values.efa is set", edge=True),
+    invalid("ARG01", release("charts/karpenter", {"karpenter": {"replicas": 2}}), says="values.karpenter is set", edge=True),
+    # A set makes Applications, with placeholders where they differ.
+    valid("ARG01", application_set()),
+    valid("ARG01", application_set({REVISION: "{{metadata.annotations.revision}}"}), edge=True),
+    valid("ARG01", application_set({REVISION: "v{{ .values.release }}", "project": "{{.project}}"}), edge=True),
+    invalid("ARG01", application_set({REVISION: "main"}), says="spec.template.spec.source.targetRevision is main (a branch)"),
+    invalid("ARG01", application_set({VALUES: {"compute": {}}}), says="compute is set, but the chart does not read it"),
+    invalid("ARG01", application_set({SYNC: {"automated": {"prune": True}}}), says="spec.template.spec.syncPolicy.automated.prune is true"),
 )

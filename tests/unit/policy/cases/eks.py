@@ -18,7 +18,7 @@ _CLUSTER = {
 }
 MODE, CREATOR = "accessConfig/authenticationMode", "accessConfig/bootstrapClusterCreatorAdminPermissions"
 PRIVATE, PUBLIC, RANGES = (f"vpcConfig/{key}" for key in ("endpointPrivateAccess", "endpointPublicAccess", "publicAccessCidrs"))
-SERVICES = "kubernetesNetworkConfig/serviceIpv4Cidr"
+SERVICES, FAMILY = "kubernetesNetworkConfig/serviceIpv4Cidr", "kubernetesNetworkConfig/ipFamily"
 SUBNETS = "vpcConfig/subnetIds"
 
 
@@ -68,9 +68,20 @@ def template(**properties: Any) -> Thing:
     return Thing(type=tokens.LAUNCH_TEMPLATE, name="template", properties=properties)
 
 
+def scaling_group() -> Thing:
+    properties = {"launchTemplate": {"id": UNKNOWN, "version": "1"}}
+    return Thing(type=tokens.SCALING_GROUP, name="own", properties=properties, sources={"launchTemplate": ["template"]})
+
+
 TEMPLATED = {"launchTemplate": {"id": UNKNOWN, "version": "1"}}
 # A template that another program makes.
 ELSEWHERE = {"launchTemplate": {"id": "lt-0123456789abcdef0", "version": "3"}}
+_NOT_OF_GROUPS: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"iamInstanceProfile": {"name": "nodes"}}, "iamInstanceProfile is {name: nodes}; allowed: unset, because node group"),
+    ({"networkInterfaces": [{"deviceIndex": 0, "subnetId": "subnet-1"}]}, "networkInterfaces[0].subnetId is subnet-1"),
+    ({"instanceMarketOptions": {"marketType": "spot"}}, "marketType is spot; allowed: unset, and capacityType SPOT in node group"),
+    ({"hibernationOptions": {"configured": True}}, "hibernationOptions.configured is true"),
+)
 EFA_CLASS = b.node_class(
     {
         "spec/networkInterfaces": [
@@ -273,6 +284,40 @@ CASES = (
     invalid("EKS08", group(remoteAccess={"ec2SshKey": "ops"}, **TEMPLATED), template(name="t"), says="remoteAccess is {ec2SshKey: ops}"),
     invalid("EKS08", group(None, ["c7g.4xlarge"]), says="unset (EKS takes AL2023_x86_64_STANDARD); allowed: an image for the processor"),
     invalid("EKS08", group("AL2_x86_64_GPU", version="1.33"), says="and this is 1.33"),
+    # A template with an image of its own leaves no room for a version of EKS's.
+    invalid("EKS08", group(None, version="1.36", **TEMPLATED), template(imageId="ami-1"), says="version is 1.36; allowed: unset"),
+    invalid(
+        "EKS08",
+        group("CUSTOM", releaseVersion="1.36.1-20261120", **TEMPLATED),
+        template(imageId="ami-1"),
+        says="releaseVersion is 1.36.1-20261120; allowed: unset, because template template names an image",
+    ),
+    valid("EKS08", group(version="1.36", releaseVersion="1.36.1-20261120", **TEMPLATED), template(name="t"), edge=True),
+    # What EKS refuses in the template of a group, and takes in that of an Auto Scaling group.
+    *(
+        case
+        for setting, says in _NOT_OF_GROUPS
+        for case in (
+            invalid("EKS08", group(**TEMPLATED), template(**setting), says=says),
+            valid("EKS08", scaling_group(), template(**setting), edge=True),
+        )
+    ),
+    valid("EKS08", group(**TEMPLATED), template(instanceMarketOptions={"marketType": "capacity-block"}), edge=True),
+    valid("EKS08", group(**TEMPLATED), template(hibernationOptions={"configured": False}), edge=True),
+    *(valid("EKS08", group(scalingConfig={"minSize": least, "desiredSize": 2, "maxSize": 2}), edge=True) for least in (0, 2)),
+    valid("EKS08", group(scalingConfig={"minSize": "4", "desiredSize": "4"})),
+    invalid(
+        "EKS08",
+        group(scalingConfig={"minSize": 4, "desiredSize": 2, "maxSize": 5}),
+        says="scalingConfig.desiredSize is 2; allowed: at least 4, the minSize",
+    ),
+    invalid(
+        "EKS08", group(scalingConfig={"minSize": 0, "desiredSize": 3, "maxSize": 2}), says="allowed: at most 2, the maxSize", edge=True
+    ),
+    valid("EKS08", group(**TEMPLATED), template(networkInterfaces=[{"deviceIndex": 0, "securityGroups": ["sg-1"]}])),
+    invalid("EKS07", cluster({SERVICES: "172.20.0.0/16", FAMILY: "ipv6"}), says="allowed: unset, because ipFamily is ipv6"),
+    valid("EKS07", cluster({SERVICES: "172.20.0.0/16", FAMILY: "ipv4"}), edge=True),
+    valid("EKS07", cluster({FAMILY: "ipv6"})),
     valid("EKS02", MADE_ROLE, MADE_ENTRY, policy("admin")),
     *(
         invalid("EKS02", MADE_ROLE, MADE_ENTRY, policy_of(*sources), says="no policy for node, which is of type EC2_LINUX")

@@ -82,6 +82,8 @@ CASES = (
     valid("JUP01", hub({GROUPS: b.DELETE, "hub/config/Authenticator": {"allowed_users": ["ada"]}})),
     valid("JUP01", hub({SERVICE: "LoadBalancer", "proxy/https": {"enabled": True}})),
     valid("JUP01", hub({CONFIG: {}}, chart="binderhub")),
+    valid("JUP01", hub({CONFIG: {}}, chart="./charts/jupyterhub")),
+    invalid("JUP01", hub({CLASS: "dummy"}, chart="./charts/jupyterhub-4.3.1.tgz"), says="is dummy", edge=True),
     valid("JUP01", hub(chart="charts/jupyterhub-4.3.1.tgz", kind=CHART)),
     valid("JUP01", hub({GROUPS: ["a"]}), edge=True),
     invalid("JUP01", hub({GROUPS: []}), says="without allowed users or groups", edge=True),
@@ -109,6 +111,18 @@ CASES = (
     valid("JUP01", hub({GROUPS: b.DELETE, "hub/config/GitLabOAuthenticator": {"allowed_gitlab_groups": ["ml"]}})),
     valid("JUP01", hub({GROUPS: b.DELETE, "hub/config/GitLabOAuthenticator": {"allowed_project_ids": [7]}})),
     valid("JUP01", hub({"hub/config/GoogleOAuthenticator": {"allow_all": True, "hosted_domain": ["example.org"]}}), edge=True),
+    # Who administers may sign in, also by a group.
+    *(
+        valid("JUP01", hub({GROUPS: b.DELETE, f"hub/config/GenericOAuthenticator/{name}": ["operators"]}))
+        for name in ("admin_users", "admin_groups", "admin_google_groups", "allowed_google_groups")
+    ),
+    invalid("JUP01", hub({GROUPS: b.DELETE, "hub/config/GenericOAuthenticator/admin_groups": []}), says="without allowed users", edge=True),
+    invalid("JUP01", hub({GROUPS: b.DELETE, "hub/config/JupyterHub/admin_access": True}), says="without allowed users", edge=True),
+    valid("JUP01", hub({"hub/config/AzureAdOAuthenticator": {"allow_all": True, "tenant_id": "6f4ad3c1"}}), edge=True),
+    *(
+        invalid("JUP01", hub({"hub/config/AzureAdOAuthenticator": {"allow_all": True, "tenant_id": tenant}}), says="allow_all is true")
+        for tenant in ("common", "organizations", "")
+    ),
     invalid(
         "JUP01", hub({"hub/config/GoogleOAuthenticator": {"allow_all": True, "hosted_domain": []}}), says="allow_all is true", edge=True
     ),

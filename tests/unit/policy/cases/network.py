@@ -210,6 +210,9 @@ INTERFACES = (
     valid("EFA02", node_class(nics(2))),
     valid("EFA02", template([PRIMARY, {"networkCardIndex": 0, "deviceIndex": 1}])),
     valid("EFA02", template([{"interfaceType": "efa"}]), edge=True),
+    invalid("EFA02", template(nics(2), vpcSecurityGroupIds=["sg-1"]), says="vpcSecurityGroupIds is [sg-1]; allowed: unset"),
+    invalid("EFA02", template(nics(2), securityGroupNames=["efa"]), says="securityGroupNames is [efa]; allowed: unset"),
+    valid("EFA02", template(nics(2), vpcSecurityGroupIds=[]), edge=True),
     invalid("EFA02", template([PRIMARY, nic(0), nic(1), nic(0, 2)]), says="networkInterfaces[3] is a second EFA on card 0"),
     invalid("EFA02", template([nic(0, 0)]), says="it carries the node's address"),
     invalid("EFA02", template([PRIMARY, nic(0), nic(0)]), says="one interface for each card and device"),
@@ -516,10 +519,29 @@ def gpu_group(image: str, *types: str, **properties: Any) -> Thing:
     return Thing(type=tokens.NODE_GROUP, name="gpu", properties={"amiType": image, "instanceTypes": list(types), **properties})
 
 
+def set_of(application: Thing) -> Thing:
+    """A set that makes the Application for each cluster."""
+    template = {**application.properties, "metadata": {"name": "{{.name}}-addon"}}
+    properties = {"metadata": {"name": "addons"}, "spec": {"generators": [{"clusters": {}}], "template": template}}
+    return Thing(type=tokens.APPLICATION_SET, name="addons", properties=properties)
+
+
 def nvidia_chart(address: str = "nvidia-device-plugin", version: Any = "0.20.0", **values: Any) -> Thing:
     properties = {"chart": address, **({"version": version} if version else {}), "values": values}
     return Thing(type=tokens.RELEASE, name="plugin-chart", properties=properties)
 
+
+def efa_chart(**values: Any) -> Thing:
+    return replace(nvidia_chart("aws-efa-k8s-device-plugin", "v0.5.30", **values), name="efa-chart")
+
+
+OFF: dict[str, Any] = {"devicePlugin": {"enabled": False}}
+GPU_OFF = nvidia_chart("gpu-operator", "v25.10.1", **OFF)
+ONE_CARD = b.node_pool(
+    {"metadata/name": "g6e", TYPES: ["g6e.8xlarge"], TAINTS: [{"key": "team-b", "effect": "NoSchedule"}]},
+    name="g6e",
+)
+ONE_CARD_POD = pod({"node.kubernetes.io/instance-type": "g6e.8xlarge"}, spec={"spec/tolerations": [OF_TEAM_B]}, gpu=1, efa=1)
 
 PLUGINS = (
     # Nodes of EKS Auto Mode and of Bottlerocket have the plug-in built in.
@@ -569,12 +591,48 @@ PLUGINS = (
     invalid(
         "EFA07", OTHER_POOL, daemon(NVIDIA_IMAGE, tolerations=()), nvidia_chart(tolerations=[OF_GPU]), says="team-b, the taint", edge=True
     ),
+    # A chart that is given tolerations has these in place of its own.
+    invalid(
+        "EFA07", OTHER_POOL, nvidia_chart(tolerations=[OF_GPU]), says="values.tolerations is without one; allowed: a toleration of team-b"
+    ),
+    invalid("EFA07", OTHER_POOL, nvidia_chart(tolerations=[]), says="values.tolerations is without one", edge=True),
+    valid("EFA07", OTHER_POOL, nvidia_chart("./charts/nvidia-device-plugin", tolerations=[OF_GPU]), edge=True),
+    valid("EFA07", OTHER_POOL, nvidia_chart("gpu-operator", "v25.10.1", tolerations=[OF_GPU]), edge=True),
+    valid("EFA07", OTHER_POOL, nvidia_chart(tolerations=[OF_GPU]), replace(nvidia_chart(tolerations=[OF_TEAM_B]), name="second")),
+    # EFA that no pod asks for, on a type that has it beside, is nobody's to offer.
+    valid("EFA07", ONE_CARD, nvidia_chart(), efa_chart(tolerations=[OF_GPU])),
+    valid("EFA07", ONE_CARD, nvidia_chart(), daemon(EFA_IMAGE, INFINIBAND, tolerations=[OF_GPU]), edge=True),
+    invalid(
+        "EFA07", ONE_CARD, nvidia_chart(), efa_chart(tolerations=[OF_GPU]), ONE_CARD_POD, says="a toleration of team-b, the taint of g6e"
+    ),
+    # A chart may have the plug-in switched off, beside what else it installs.
+    *(
+        invalid("EFA07", CLUSTER, b.node_pool(), nvidia_chart(name, "v25.10.1", **OFF), pod(P5, gpu=8), says="which nothing offers")
+        for name in ("gpu-operator", "nvidia-device-plugin")
+    ),
+    valid(
+        "EFA07",
+        CLUSTER,
+        b.node_pool(),
+        nvidia_chart("gpu-operator", "v25.10.1", **OFF),
+        chart("nvidia-device-plugin", "0.20.0"),
+        pod(gpu=8),
+    ),
+    # Its place may be taken by a driver of claims, which is only told.
+    *(
+        invalid("EFA07", CLUSTER, b.node_pool(), GPU_OFF, replace(other, name="claims"), pod(P5, gpu=8), says="which nothing")
+        for other in (chart("nvidia-dra-driver-gpu", "25.8.1"), nvidia_chart("neuron-helm-chart", draDriver={"enabled": True}))
+    ),
+    valid("EFA07", CLUSTER, b.node_pool(), nvidia_chart("./charts/gpu-operator", None, **OFF), pod(P5, gpu=8), edge=True),
+    valid("EFA07", CLUSTER, b.node_pool(), nvidia_chart(devicePlugin={"enabled": True}), pod(P5, gpu=8), edge=True),
     # A chart's version is exact, or the chart is fixed by itself.
     valid("EFA07", b.node_pool(), nvidia_chart("./charts/nvidia-device-plugin", None), pod(gpu=8)),
     valid("EFA07", b.node_pool(), nvidia_chart("/srv/charts/nvidia-device-plugin", None), pod(gpu=8)),
     valid("EFA07", b.node_pool(), nvidia_chart("https://charts.example/nvidia-device-plugin-0.17.1.tgz", None), pod(gpu=8)),
     valid("EFA07", b.node_pool(), nvidia_chart(version="v0.17.1-rc.1"), edge=True),
     valid("EFA07", CLUSTER, b.node_pool(), b.application_of("nvidia-device-plugin"), pod(P5, gpu=8)),
+    valid("EFA07", CLUSTER, b.node_pool(), set_of(b.application_of("nvidia-device-plugin")), pod(P5, gpu=8)),
+    invalid("EFA07", CLUSTER, b.node_pool(), set_of(b.application_of("cert-manager")), pod(P5, gpu=8), says="which nothing offers"),
     valid("EFA07", CLUSTER, b.node_pool(), b.application_of("x", None, chart=None, path="platform/gpu-operator"), pod(P5, gpu=8)),
     valid(
         "EFA07",

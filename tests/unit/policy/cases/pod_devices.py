@@ -1,6 +1,7 @@
 """Devices, huge pages and the size of nodes."""
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 from guardrails import tokens
@@ -29,6 +30,20 @@ def on(instance: str, **requests: str) -> Thing:
 def pool(*types: str) -> Thing:
     labels = {"spec/template/metadata/labels": {"team.example/pool": "gpu"}}
     return b.node_pool({**labels, "spec/template/spec/requirements/0/values": list(types)})
+
+
+TEAM = {"team.example/pool": "gpu"}
+FOUND = {"nvidia.com/gpu.present": "true"}
+OWN_NODES = Thing(
+    type=tokens.SCALING_GROUP,
+    name="own",
+    properties={"mixedInstancesPolicy": {"launchTemplate": {"overrides": [{"instanceType": "p5.48xlarge"}]}}},
+)
+
+
+def group(*types: str, team: str = "gpu", labels: dict[str, str] | None = None) -> Thing:
+    properties = {"instanceTypes": list(types), "labels": {"team.example/pool": team, **(labels or {})}}
+    return Thing(type=tokens.NODE_GROUP, name="group", properties=properties)
 
 
 def in_pool(**requests: str) -> Thing:
@@ -279,6 +294,19 @@ CASES = (
     valid("POD06", asking({"aws.amazon.com/neuroncore": 32}, nodeSelector={TYPE: "trn1.32xlarge"}), edge=True),
     invalid("POD06", pool("p4d.24xlarge"), asking({GPU: 16}, nodeSelector={"team.example/pool": "gpu"}), says="at most 8 nvidia.com/gpu"),
     valid("POD06", wanting(TYPE, "p4d.24xlarge", "x9.unheardof", cpu="180")),
+    # A node group's labels choose its nodes as a pool's do.
+    invalid("POD06", group("p4d.24xlarge"), in_pool(cpu="180"), says="at most 95.69 cpu, what p4d.24xlarge leaves"),
+    invalid("POD06", group("p4d.24xlarge"), asking({GPU: 9}, nodeSelector=TEAM), says="at most 8 nvidia.com/gpu, what p4d.24xlarge has"),
+    valid("POD06", group("p4d.24xlarge"), asking({GPU: 8}, nodeSelector=TEAM), edge=True),
+    valid("POD06", group("p4d.24xlarge", "p5.48xlarge"), in_pool(cpu="180"), edge=True),
+    valid("POD06", group("p4d.24xlarge"), replace(group("p5.48xlarge"), name="more"), in_pool(cpu="180")),
+    valid("POD06", pool("p4d.24xlarge"), group("p5.48xlarge"), in_pool(cpu="180"), edge=True),
+    valid("POD06", group("p4d.24xlarge", team="other"), in_pool(cpu="180")),
+    valid("POD06", group("p4d.24xlarge"), OWN_NODES, in_pool(cpu="180"), edge=True),
+    valid("POD06", OWN_NODES, in_pool(cpu="300")),
+    valid("POD06", group(), in_pool(cpu="180")),
+    # Such a label is given to whatever node has a GPU.
+    valid("POD06", group("p4d.24xlarge", labels=FOUND), asking({GPU: 9}, nodeSelector=FOUND), edge=True),
     valid("POD06", limited(SIX)),
     invalid("POD06", limited({**SIX, **SIDECAR}), says="asking 96 cpu"),
     valid("POD06", limited({"resources": {"requests": {"cpu": "5690m"}}, **SIDECAR}), edge=True),
