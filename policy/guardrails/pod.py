@@ -16,10 +16,12 @@ from guardrails.tokens import MPI_JOB, POD, PYTORCH_JOB
 
 _NO_PLUGIN = "none"
 """With it NCCL uses its own transports."""
+# After ^ stand those to leave out, and what $ stands for is not known.
+_PROVIDERS = re.compile(r"[^^$][^$]*")
 _OTHER_WAYS: Mapping[str, Callable[[str], bool]] = {
     "NCCL_NET": lambda text: text.lower() == "socket",
     "NCCL_NET_PLUGIN": lambda text: text == _NO_PLUGIN,
-    "FI_PROVIDER": lambda text: text != "" and not text.startswith("^") and not {"efa", "efa-direct"} & set(re.split("[,;]", text)),
+    "FI_PROVIDER": lambda text: _PROVIDERS.fullmatch(text) is not None and not {"efa", "efa-direct"} & set(re.split("[,;]", text)),
 }
 """Variable -> whether a value of it keeps off EFA."""
 _EFA_ENVIRONMENT = {"FI_PROVIDER": "efa", "NCCL_NET_PLUGIN": None}
@@ -95,7 +97,7 @@ def _switched_off(resource: Resource, template: PodTemplate, report: Report) -> 
                 found = f"{name}={given[-1].text} beside {EFA}"
                 # Alone on its node a pod has no use for them, and in a test the other way may be what is meant.
                 tell = report.refuse if gang.size(resource, template) > 1 else report.advise
-                tell(resource, given[-1].value, allowed="unset: ranks then meet over TCP, whatever interfaces the pod has", found=found)
+                tell(resource, given[-1].value, allowed="unset: with it ranks meet over TCP, whatever interfaces the pod has", found=found)
 
 
 def _workers_of(resource: Resource, template: PodTemplate) -> list[Node]:

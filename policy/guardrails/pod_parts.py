@@ -8,6 +8,7 @@ from guardrails.quantity import exact
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import (
+    JOB_SET,
     LEADER_WORKER_SET,
     LOGIN_SET,
     MPI_JOB,
@@ -36,7 +37,7 @@ _MADE_BY_OPERATORS = {
 """Volumes that an operator adds to the pods of its jobs."""
 _MANY_OF_ITS_OWN = frozenset({NODE_SET, LOGIN_SET, SLURM_CONTROLLER})
 """Kinds whose operator adds more than these pods say."""
-_CLAIM_TEMPLATES = {STATEFUL_SET: ("spec",), LEADER_WORKER_SET: ("spec", "leaderWorkerTemplate")}
+_CLAIM_TEMPLATES = {STATEFUL_SET: [("spec",)], LEADER_WORKER_SET: [("spec", "leaderWorkerTemplate")]}
 
 
 def _parts(resource: Resource, report: Report) -> None:
@@ -71,9 +72,12 @@ def _volumes(resource: Resource, template: PodTemplate, report: Report) -> None:
 
 
 def _claims(resource: Resource) -> Iterator[Node]:
-    """The names of volumes that a set makes for each of its pods."""
-    if resource.type in _CLAIM_TEMPLATES:
-        for claim in resource.at(*_CLAIM_TEMPLATES[resource.type], "volumeClaimTemplates").elements():
+    """The names of volumes that a set makes for its pods."""
+    makers = [resource.at(*way, "volumeClaimTemplates") for way in _CLAIM_TEMPLATES.get(resource.type, ())]
+    if resource.type == JOB_SET:
+        makers = [policy.at("templates") for policy in resource.at("spec", "volumeClaimPolicies").elements()]
+    for maker in makers:
+        for claim in maker.elements():
             yield claim.at("metadata", "name")
 
 

@@ -273,4 +273,6 @@ CASES += (
     invalid("EFA06", set_beside("FI_PROVIDER", "tcp"), says="FI_PROVIDER=tcp beside"),
     valid("EFA06", set_beside("FI_PROVIDER", "tcp,efa"), edge=True),
     valid("EFA06", set_beside("FI_PROVIDER", "^tcp"), edge=True),
+    valid("EFA06", set_beside("FI_PROVIDER", "${FI_PROVIDER}"), edge=True),
+    valid("EFA06", set_beside("FI_PROVIDER", "")),
 )

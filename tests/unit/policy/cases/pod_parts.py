@@ -39,6 +39,15 @@ def made_for_each(kind: str, owner: str) -> Thing:
     return Thing(type=kind, name="set", properties=b.changed({"metadata": {"name": "set"}}, {owner: spec}))
 
 
+def in_set(mounted: str) -> Thing:
+    """A JobSet that makes a volume `own` for the pods of its Jobs."""
+    policies = [{"templates": [{"metadata": {"name": "own"}}], "retentionPolicy": {"whenDeleted": "Retain"}}]
+    pods = {"spec": {"containers": [{"name": "main", "volumeMounts": [{"name": mounted, "mountPath": "/own"}]}]}}
+    groups = [{"name": "trainers", "template": {"spec": {"template": pods}}}]
+    spec = {"volumeClaimPolicies": policies, "replicatedJobs": groups}
+    return Thing(type=tokens.JOB_SET, name="set", properties={"metadata": {"name": "set"}, "spec": spec})
+
+
 def mounted_by_worker(name: str) -> Thing:
     return b.mpi_job({f"{b.WORKER_CONTAINER}/volumeMounts": [{"name": name, "mountPath": "/mnt"}]})
 
@@ -63,6 +72,8 @@ CASES = (
     valid("POD10", made_for_each(tokens.STATEFUL_SET, "spec")),
     valid("POD10", made_for_each(tokens.LEADER_WORKER_SET, "spec/leaderWorkerTemplate")),
     invalid("POD10", made_for_each(tokens.DEPLOYMENT, "spec"), says="is own"),
+    valid("POD10", in_set("own")),
+    invalid("POD10", in_set("others"), says="is others; allowed: one of the pod's volumes, which are own"),
     invalid("POD10", mounting(("dataset", "/data")), says="one of the pod's volumes, which are data"),
     invalid("POD10", mounting(("data", "/data"), volumes=()), says="which are none"),
     invalid("POD10", mounting(("data", "/data"), ("data", "/data")), says="volumeMounts[1].mountPath is /data", edge=True),
