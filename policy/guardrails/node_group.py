@@ -1,8 +1,11 @@
 """Managed node groups: a type, an image with its drivers, and each thing said once."""
 
+from collections.abc import Sequence
+
 from guardrails.chart import version
 from guardrails.facts import instance_types, load
 from guardrails.launch import groups_with
+from guardrails.managed_template import encoded, template_suits_group
 from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
@@ -27,11 +30,17 @@ def _node_groups(program: Program, report: Report) -> None:
     templates = {group.urn: each for each in program.of(LAUNCH_TEMPLATE) for group in groups_with(program, each)}
     for group in program.of(NODE_GROUP):
         template = templates.get(group.urn)
-        for check in (_beside_template, _types):
+        for check in (_beside_template, _types, template_suits_group):
             with report.part():
                 check(group, template, report)
+        for check in (_sizes, _taints, _labels, _words):
+            with report.part():
+                check(group, report)
         with report.part():
             _image(program, group, template, report)
+    for template in program.of(LAUNCH_TEMPLATE):
+        with report.part():
+            encoded(template, report)
 
 
 def _beside_template(group: Resource, template: Resource | None, report: Report) -> None:
@@ -43,6 +52,58 @@ def _beside_template(group: Resource, template: Resource | None, report: Report)
             report.refuse(group, place, allowed="unset, because there is a launch template, which says it")
     if template is not None and template.at("imageId").present and group.at("amiType").text() not in ("", "CUSTOM"):
         report.refuse(group, group.at("amiType"), allowed=f"unset, because template {template.name} names an image")
+
+
+def _sizes(group: Resource, report: Report) -> None:
+    scaling = group.at("scalingConfig")
+    least, wanted, most = (scaling.at(key).integer() for key in ("minSize", "desiredSize", "maxSize"))
+    if most is not None and most < 1:
+        report.refuse(group, scaling.at("maxSize"), allowed="at least 1; a group without nodes has minSize and desiredSize 0")
+    elif wanted is not None and most is not None and wanted > most:
+        report.refuse(group, scaling.at("desiredSize"), allowed=f"at most maxSize, {most}")
+    if wanted is not None and least is not None and wanted < least:
+        report.refuse(group, scaling.at("desiredSize"), allowed=f"at least minSize, {least}")
+
+
+def _taints(group: Resource, report: Report) -> None:
+    effects = load("eks")["taintEffects"]
+    for taint in group.at("taints").elements():
+        with report.part():
+            effect = taint.at("effect")
+            meant = next((own for own, kubernetes in effects.items() if kubernetes == effect.text()), None)
+            if effect.text() not in effects:
+                report.refuse(group, effect, allowed=f"{meant}, as EKS writes it" if meant else ", ".join(effects))
+
+
+def _labels(group: Resource, report: Report) -> None:
+    for key, label in group.at("labels").entries():
+        if _is_kept_from_kubelets(key):
+            allowed = "a label outside kubernetes.io and k8s.io, such as one of your own domain"
+            report.refuse(group, label, allowed=allowed, found="set, and a kubelet told to set it does not start")
+
+
+def _is_kept_from_kubelets(key: str) -> bool:
+    """Whether a label is Kubernetes' own, and none of those that a kubelet may give its node."""
+    facts, domain = load("eks"), key.rpartition("/")[0]
+    return (
+        _is_in(domain, ("kubernetes.io", "k8s.io"))
+        and key not in facts["kubeletLabels"]
+        and not _is_in(domain, facts["kubeletLabelDomains"])
+    )
+
+
+def _is_in(domain: str, parents: Sequence[str]) -> bool:
+    return any(domain == parent or domain.endswith(f".{parent}") for parent in parents)
+
+
+def _words(group: Resource, report: Report) -> None:
+    kind, known = group.at("capacityType"), load("eks")["capacityTypes"]
+    with report.part():
+        if kind.present and kind.text() not in known:
+            report.refuse(group, kind, allowed=", ".join(known))
+    update = group.at("updateConfig")
+    if update.at("maxUnavailable").present and update.at("maxUnavailablePercentage").present:
+        report.refuse(group, update.at("maxUnavailablePercentage"), allowed="unset beside maxUnavailable: EKS takes one of the two")
 
 
 def _types(group: Resource, template: Resource | None, report: Report) -> None:
@@ -121,9 +182,10 @@ RULES = (
         title="A node group has a type, an image with its drivers, and nothing that its template says already",
         types=frozenset({NODE_GROUP, LAUNCH_TEMPLATE, CLUSTER}),
         check=_node_groups,
-        why="the group ends in CREATE_FAILED, or nodes without drivers join and offer no devices.",
-        fix="choose an amiType that ends in _NVIDIA, or _NEURON, for accelerators, and set type and disk in one place.",
-        source="botocore 1.44.8 eks model, CreateNodegroup and AMITypes; Karpenter 1.14.0 pkg/providers/amifamily: variants of images",
+        why="EKS refuses the group, or it ends in CREATE_FAILED, or nodes without drivers join and offer no devices.",
+        fix="choose an amiType that ends in _NVIDIA, or _NEURON, for accelerators, say each thing in one place, and leave the rest to EKS.",
+        source="botocore 1.44.8 eks model, CreateNodegroup, LaunchTemplateSpecification and AMITypes; Karpenter 1.14.0 "
+        "pkg/providers/amifamily: variants of images; terraform-aws-modules/terraform-aws-eks#3346; pulumi/pulumi-aws#2284",
         valid=_group("AL2023_x86_64_NVIDIA"),
         invalid=_group("AL2023_x86_64_STANDARD"),
     ),

@@ -1,5 +1,6 @@
 """EKS clusters, entries, add-ons and node groups."""
 
+import base64
 from dataclasses import replace
 from typing import Any
 
@@ -68,6 +69,7 @@ def template(**properties: Any) -> Thing:
     return Thing(type=tokens.LAUNCH_TEMPLATE, name="template", properties=properties)
 
 
+JOINS = base64.b64encode(b"#!/bin/bash\nnodeadm init\n").decode()
 TEMPLATED = {"launchTemplate": {"id": UNKNOWN, "version": "1"}}
 # A template that another program makes.
 ELSEWHERE = {"launchTemplate": {"id": "lt-0123456789abcdef0", "version": "3"}}
@@ -142,7 +144,70 @@ def nodes_role(value: Any, *sources: str) -> Thing:
     return with_role(group("AL2023_x86_64_STANDARD", ["m7i.large"]), "nodeRoleArn", value, *sources)
 
 
-CASES = (
+def sized(least: Any, wanted: Any, most: Any) -> Thing:
+    return group(scalingConfig={"minSize": least, "desiredSize": wanted, "maxSize": most})
+
+
+def booted(text: str, image: Any = "AL2023_x86_64_NVIDIA", **properties: Any) -> tuple[Thing, Thing]:
+    """A group whose template has this user data."""
+    return group(image, **TEMPLATED), template(userData=base64.b64encode(text.encode()).decode(), **properties)
+
+
+def tainted(effect: Any) -> Thing:
+    return group(taints=[{"key": "nvidia.com/gpu", "value": "true", "effect": effect}])
+
+
+MULTIPART = 'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="B"\n\n--B\n'
+# What EKS takes of a managed node group and of its launch template.
+MANAGED = (
+    valid("EKS08", sized(0, 0, 1), edge=True),
+    valid("EKS08", sized(2, 2, 2), edge=True),
+    valid("EKS08", group(scalingConfig={"minSize": 1, "maxSize": 4}, capacityType="SPOT")),
+    invalid("EKS08", sized(0, 0, 0), says="maxSize is 0; allowed: at least 1", edge=True),
+    invalid("EKS08", sized(2, 1, 4), says="desiredSize is 1; allowed: at least minSize, 2", edge=True),
+    invalid("EKS08", sized(0, 5, 4), says="desiredSize is 5; allowed: at most maxSize, 4", edge=True),
+    invalid("EKS08", group(capacityType="on-demand"), says="capacityType is on-demand; allowed: ON_DEMAND, SPOT, CAPACITY_BLOCK"),
+    valid("EKS08", group(updateConfig={"maxUnavailablePercentage": 33})),
+    invalid("EKS08", group(updateConfig={"maxUnavailable": 1, "maxUnavailablePercentage": 33}), says="EKS takes one of the two"),
+    valid("EKS08", tainted("PREFER_NO_SCHEDULE")),
+    invalid("EKS08", tainted("NoSchedule"), says="effect is NoSchedule; allowed: NO_SCHEDULE, as EKS writes it", edge=True),
+    invalid("EKS08", tainted("Never"), says="allowed: NO_SCHEDULE, NO_EXECUTE, PREFER_NO_SCHEDULE"),
+    valid("EKS08", group(labels={"node.kubernetes.io/pool": "p5", "topology.kubernetes.io/zone": "us-east-1a", "ml.example/pool": "p5"})),
+    valid("EKS08", group(labels={"notkubernetes.io/pool": "p5", "karpenter.sh/nodepool": "p5"}), edge=True),
+    invalid("EKS08", group(labels={"node-role.kubernetes.io/gpu": "true"}), says="a kubelet told to set it does not start", edge=True),
+    invalid("EKS08", group(labels={"kubernetes.io/role": "gpu"}), says='labels["kubernetes.io/role"] is set'),
+    invalid("EKS08", group(labels={"sig.k8s.io/pool": "gpu"}), says="a label outside kubernetes.io and k8s.io"),
+    valid("EKS08", template(iamInstanceProfile={"name": "self-managed"}, instanceMarketOptions={"marketType": "spot"})),
+    valid("EKS08", group(**TEMPLATED), template(networkInterfaces=[{"deviceIndex": 0}], hibernationOptions={"configured": False})),
+    invalid("EKS08", group(**TEMPLATED), template(iamInstanceProfile={"name": "nodes"}), says="iamInstanceProfile is set"),
+    invalid("EKS08", group(**TEMPLATED), template(instanceInitiatedShutdownBehavior="stop"), says="EKS ends the nodes of group gpu"),
+    invalid("EKS08", group(**TEMPLATED), template(hibernationOptions={"configured": True}), says="nodes of group gpu can't hibernate"),
+    invalid(
+        "EKS08",
+        group(**TEMPLATED),
+        template(instanceMarketOptions={"marketType": "spot"}),
+        says="unset, and capacityType SPOT in group gpu",
+    ),
+    invalid(
+        "EKS08",
+        group(**TEMPLATED),
+        template(networkInterfaces=[{"deviceIndex": 0, "subnetId": "subnet-1"}]),
+        says="networkInterfaces[0].subnetId is set; allowed: unset: the subnets are those of group gpu",
+    ),
+    valid("EKS08", *booted(MULTIPART)),
+    valid("EKS08", *booted("[settings.kubernetes]\n", "BOTTLEROCKET_x86_64_NVIDIA")),
+    valid("EKS08", *booted("#!/bin/bash\nnodeadm init\n", None, imageId="ami-1"), edge=True),
+    valid("EKS08", group(**TEMPLATED), template(userData="")),
+    invalid("EKS08", *booted("#!/bin/bash\necho hi\n"), says="a MIME multi-part document, to which EKS adds its own part", edge=True),
+    invalid("EKS08", *booted("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"), says="userData is another text"),
+    invalid("EKS08", template(userData="#!/bin/bash\necho hi\n"), says="userData is plain text; allowed: the user data in base64"),
+    invalid("EKS08", template(userData="echo hi"), says="userData is plain text", edge=True),
+    invalid(
+        "EKS08", group(None, **TEMPLATED), template(imageId="ami-1"), says="EKS adds nothing to the user data of an image of one's own"
+    ),
+)
+
+_CASES = (
     valid("EKS01", cluster()),
     valid("EKS01", cluster({MODE: "API_AND_CONFIG_MAP"}), edge=True),
     valid("EKS01", cluster({"version": "1.35"})),
@@ -248,7 +313,7 @@ CASES = (
     valid("EKS08", group("BOTTLEROCKET_x86_64_NVIDIA_FIPS"), edge=True),
     valid("EKS08", group("AL2023_x86_64_STANDARD", ["m7i.2xlarge"], **TEMPLATED), template(name="t")),
     valid("EKS08", group("AL2023_ARM_64_STANDARD", ["c7g.4xlarge"])),
-    valid("EKS08", group(None, [], **TEMPLATED), template(imageId="ami-1", instanceType="p5.48xlarge")),
+    valid("EKS08", group(None, [], **TEMPLATED), template(imageId="ami-1", instanceType="p5.48xlarge", userData=JOINS)),
     valid("EKS08", group("AL2_x86_64_GPU"), cluster({"version": "1.32"}), edge=True),
     invalid("EKS08", group("AL2023_x86_64_STANDARD"), says="_NVIDIA or _GPU, because p5.48xlarge has accelerators"),
     invalid("EKS08", group(None), says="unset (EKS takes AL2023_x86_64_STANDARD)"),
@@ -260,8 +325,8 @@ CASES = (
     invalid("EKS08", group(types=[], **TEMPLATED), template(imageId="ami-1", instanceType="p5.48xlarge"), says="names an image"),
     invalid("EKS08", group("AL2023_x86_64_STANDARD", []), says="instanceTypes is unset (EKS takes t3.medium)"),
     invalid("EKS08", group("AL2_x86_64_GPU"), cluster({"version": "1.33"}), says="Amazon Linux 2 ends with 1.32", edge=True),
-    valid("EKS08", group(None, **TEMPLATED), template(imageId="ami-1")),
-    valid("EKS08", group("CUSTOM", **TEMPLATED), template(imageId="ami-1")),
+    valid("EKS08", group(None, **TEMPLATED), template(imageId="ami-1", userData=JOINS)),
+    valid("EKS08", group("CUSTOM", **TEMPLATED), template(imageId="ami-1", userData=JOINS)),
     valid("EKS08", group("CUSTOM", ["c7g.4xlarge"], **ELSEWHERE)),
     valid("EKS08", group("CUSTOM", **ELSEWHERE)),
     valid("EKS08", group(None, [], **ELSEWHERE)),
@@ -442,3 +507,5 @@ CASES = (
     invalid("EKS08", group("AL2023_x86_64_NVIDA", ["m7i.2xlarge"]), says="allowed: one of AL2_x86_64, "),
     invalid("EKS08", group("BOTTLEROCKET_x86_64_NEURON", ["trn1.32xlarge"]), says="amiType is BOTTLEROCKET_x86_64_NEURON"),
 )
+
+CASES = (*_CASES, *MANAGED)
