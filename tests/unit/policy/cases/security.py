@@ -321,6 +321,48 @@ _CASES = (
     invalid("SEC05", replace(ingress("internet-facing", "website"), name="ray"), says="it serves ray"),
 )
 
+
+def written(text: Any, kind: str = tokens.IAM_POLICY) -> Thing:
+    """A policy with a text of one's own."""
+    return Thing(type=kind, name="trainer", properties={"policy": text})
+
+
+READS = "arn:aws:s3:::bucket/*"
+NODES_TRUST = {"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}
+# What IAM refuses for its form.
+FORM = (
+    valid("SEC03", role(NODES_TRUST)),
+    valid("SEC03", written({"Version": "2008-10-17", "Statement": allow("s3:GetObject", READS)})),
+    valid("SEC03", written(json.dumps({"Statement": {"Effect": "Deny", "NotAction": ["s3:*"], "NotResource": [READS]}})), edge=True),
+    valid("SEC03", policy(allow(["ec2:Describe*", "route53-recovery-control-config:List*"], "*"))),
+    valid("SEC03", role({**POD_TRUST, "Action": "sts:*"}), edge=True),
+    valid("SEC03", role({**POD_TRUST, "Action": "sts:AssumeRole"}, {**POD_TRUST, "Action": "sts:TagSession"}), edge=True),
+    valid("SEC03", role({"Effect": "Deny", "NotPrincipal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"})),
+    invalid("SEC03", written("{'Version': 1}"), says="policy is no JSON; allowed: JSON"),
+    invalid("SEC03", written("arn:aws:iam::aws:policy/ReadOnlyAccess", tokens.IAM_ROLE_POLICY), says="policy is no JSON"),
+    invalid(
+        "SEC03",
+        written({"Version": "2012-10-18", "Statement": allow("s3:GetObject", READS)}),
+        says="of version 2012-10-18; allowed: Version 2012-10-17 or 2008-10-17",
+        edge=True,
+    ),
+    invalid("SEC03", policy({**allow("s3:GetObject", READS), "Effect": "allow"}), says="Effect allow; allowed: Effect Allow or Deny"),
+    invalid("SEC03", policy({"Effect": "Allow", "Action": "s3:GetObject"}), says="Resource or NotResource in each statement"),
+    invalid("SEC03", policy({"Effect": "Allow", "Resource": READS}), says="Action or NotAction in each statement"),
+    invalid(
+        "SEC03", policy(allow("GetObject", READS)), says="action GetObject; allowed: actions with the prefix of their service", edge=True
+    ),
+    invalid("SEC03", policy(allow("s3:GetObject", "bucket/*")), says="resource bucket/*; allowed: ARNs, or *", edge=True),
+    invalid("SEC03", policy(allow("s3:GetObject", READS, Principal="*")), says="no Principal: that is not for what is attached"),
+    invalid("SEC03", role({**NODES_TRUST, "Resource": "*"}), says="no Resource: that is not for a trust"),
+    invalid("SEC03", role({"Effect": "Allow", "Action": "sts:AssumeRole"}), says="Principal or NotPrincipal in each statement"),
+    invalid("SEC03", role(POD_TRUST, inlinePolicies=[{"name": "x", "policy": "{"}]), says="inlinePolicies[0].policy is no JSON"),
+    invalid("SEC03", role({**POD_TRUST, "Action": "sts:AssumeRole"}), says="allowed: sts:TagSession too for pods.eks", edge=True),
+    invalid(
+        "SEC03", role({**POD_TRUST, "Action": "sts:AssumeRoleWithWebIdentity"}), says="sts:AssumeRole and sts:TagSession too for pods.eks"
+    ),
+)
+
 DETAILS = (
     # IAM's patterns: any case, * and ?, and what is all of it in other words.
     valid("SEC03", policy(allow("s3:*Object*", "arn:aws:s3:::bucket/*"))),
@@ -556,4 +598,4 @@ DETAILS = (
     invalid("SEC02", volume(iops=3001, size=1), says="at most 3000 on 1 GiB", edge=True),
 )
 
-CASES = (*_CASES, *DETAILS)
+CASES = (*_CASES, *FORM, *DETAILS)
