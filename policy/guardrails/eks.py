@@ -5,7 +5,7 @@ import ipaddress
 import re
 from typing import Any
 
-from guardrails import addon, clock, node_group
+from guardrails import addon, clock, node_group, role_trust
 from guardrails.chart import version
 from guardrails.facts import load
 from guardrails.firewall import anywhere
@@ -376,4 +376,5 @@ RULES = (
     ),
     *addon.RULES,
     *node_group.RULES,
+    *role_trust.RULES,
 )

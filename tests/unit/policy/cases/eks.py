@@ -1,6 +1,7 @@
 """EKS clusters, entries, add-ons and node groups."""
 
 import base64
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -204,6 +205,56 @@ MANAGED = (
     invalid("EKS08", template(userData="echo hi"), says="userData is plain text", edge=True),
     invalid(
         "EKS08", group(None, **TEMPLATED), template(imageId="ami-1"), says="EKS adds nothing to the user data of an image of one's own"
+    ),
+)
+
+
+def trusting(*services: str, actions: Any = ("sts:AssumeRole", "sts:TagSession"), name: Any = "made") -> Thing:
+    """A role that services may take."""
+    statement = {
+        "Effect": "Allow",
+        "Principal": {"Service": list(services)},
+        "Action": actions if isinstance(actions, str) else list(actions),
+    }
+    trust = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    properties = {"assumeRolePolicy": trust, **({"name": name} if name else {})}
+    return Thing(type=tokens.IAM_ROLE, name="role", properties=properties)
+
+
+def taking(thing: Thing, key: str, role: Any = UNKNOWN, *sources: str) -> Thing:
+    """Something whose role is a literal, or comes from `sources`."""
+    return with_role(thing, key, role, *(sources or ["role"]))
+
+
+PODS, EC2, EKS = (f"{name}.amazonaws.com" for name in ("pods.eks", "ec2", "eks"))
+PODS_ROLE = "arn:aws:iam::123456789012:role/ml/made"
+IDENTITY = identity("trainer", "jobs")
+# Roles and the services that take them.
+TRUSTS = (
+    valid("EKS09", trusting(PODS), taking(IDENTITY, "roleArn")),
+    valid("EKS09", trusting(EC2), taking(group(), "nodeRoleArn")),
+    valid("EKS09", trusting(EC2), taking(b.node_class(), "spec/role")),
+    valid("EKS09", trusting(EKS), taking(cluster(), "roleArn")),
+    valid("EKS09", trusting(EC2), taking(IDENTITY, "roleArn", "arn:aws:iam::123456789012:role/other")),
+    valid("EKS09", trusting(EKS, EC2, actions="sts:AssumeRole", name=None), taking(group(), "nodeRoleArn")),
+    valid(
+        "EKS09", trusting(EC2), replace(trusting(PODS), name="second"), taking(IDENTITY, "roleArn", UNKNOWN, "role", "second"), edge=True
+    ),
+    valid("EKS09", Thing(type=tokens.IAM_ROLE, name="role", properties={"name": "made"}), taking(IDENTITY, "roleArn"), edge=True),
+    valid("EKS09", trusting(PODS, actions="sts:*"), taking(IDENTITY, "roleArn", PODS_ROLE), edge=True),
+    invalid("EKS09", trusting(EC2), taking(IDENTITY, "roleArn"), says="roleArn is role role, whose trust does not let it sts:AssumeRole"),
+    invalid("EKS09", trusting(EC2), taking(IDENTITY, "roleArn", PODS_ROLE), says="allowed: a role that pods.eks.amazonaws.com may take"),
+    invalid(
+        "EKS09", trusting(PODS, actions="sts:AssumeRole"), taking(IDENTITY, "roleArn"), says="does not let it sts:TagSession", edge=True
+    ),
+    invalid("EKS09", trusting(EKS), taking(group(), "nodeRoleArn"), says="a role that ec2.amazonaws.com may take (sts:AssumeRole)"),
+    invalid("EKS09", trusting(PODS), taking(b.node_class(), "spec/role", "made"), says="spec.role is role role, whose trust"),
+    invalid("EKS09", trusting(EC2), taking(cluster(), "roleArn"), says="a role that eks.amazonaws.com may take"),
+    invalid(
+        "EKS09",
+        trusting(EC2),
+        taking(addon("aws-ebs-csi-driver", **ASSOCIATED), "podIdentityAssociations/0/roleArn"),
+        says="podIdentityAssociations[0].roleArn is role role",
     ),
 )
 
@@ -508,4 +559,4 @@ _CASES = (
     invalid("EKS08", group("BOTTLEROCKET_x86_64_NEURON", ["trn1.32xlarge"]), says="amiType is BOTTLEROCKET_x86_64_NEURON"),
 )
 
-CASES = (*_CASES, *MANAGED)
+CASES = (*_CASES, *MANAGED, *TRUSTS)
