@@ -56,8 +56,18 @@ def subnet(zone: str, name: str, network: str | None = None) -> Thing:
     return Thing(type=tokens.SUBNET, name=name, properties=where, sources={"vpcId": [network]} if network else {})
 
 
-def vpc(block: str | None, name: str = "vpc") -> Thing:
-    return Thing(type=tokens.VPC, name=name, properties={"cidrBlock": block} if block else {"ipv4IpamPoolId": "ipam-pool-1"})
+RESOLVING = {"enableDnsHostnames": True}
+
+
+def vpc(block: str | None, name: str = "vpc", resolving: dict[str, Any] | None = None) -> Thing:
+    return Thing(
+        type=tokens.VPC,
+        name=name,
+        properties={
+            **(RESOLVING if resolving is None else resolving),
+            **({"cidrBlock": block} if block else {"ipv4IpamPoolId": "ipam-pool-1"}),
+        },
+    )
 
 
 def group(image: Any = "AL2023_x86_64_NVIDIA", types: Any = ("p5.48xlarge",), **properties: Any) -> Thing:
@@ -132,7 +142,7 @@ MADE_NETWORK = tuple(
 
 
 def made_vpc(block: str, number: int, name: str) -> Thing:
-    return Thing(type=tokens.VPC, name=name, properties={"id": f"vpc-{number}", "cidrBlock": block})
+    return Thing(type=tokens.VPC, name=name, properties={"id": f"vpc-{number}", "cidrBlock": block, **RESOLVING})
 
 
 def with_role(thing: Thing, key: str, value: Any, *sources: str) -> Thing:
@@ -255,6 +265,65 @@ TRUSTS = (
         trusting(EC2),
         taking(addon("aws-ebs-csi-driver", **ASSOCIATED), "podIdentityAssociations/0/roleArn"),
         says="podIdentityAssociations[0].roleArn is role role",
+    ),
+)
+
+
+def settled(values: Any, name: str = "vpc-cni") -> Thing:
+    return addon(name, configurationValues=values)
+
+
+IN_MAIN = (cluster({SUBNETS: [UNKNOWN, UNKNOWN]}, ZONED), *NETWORK)
+
+
+def in_zone_id(zone: str) -> tuple[Thing, ...]:
+    subnets = [replace(subnet("", f"private-{each}"), properties={"availabilityZoneId": each}) for each in ("use1-az1", zone)]
+    return (cluster({SUBNETS: [UNKNOWN, UNKNOWN]}, {"vpcConfig": [each.name for each in subnets]}), *subnets)
+
+
+# What EKS takes of principals, policies, add-ons and networks.
+FORMS = (
+    valid("EKS02", entry("STANDARD", principalArn="arn:aws-us-gov:iam::123456789012:user/team/ada")),
+    valid("EKS02", entry("STANDARD", principalArn="arn:aws:iam::123456789012:role/aws-reserved/sso.amazonaws.com/AWSReservedSSO_Admin_1")),
+    invalid(
+        "EKS02",
+        entry("STANDARD", principalArn="arn:aws:sts::123456789012:assumed-role/Admin/ada"),
+        says="a session or an account is none",
+        edge=True,
+    ),
+    invalid(
+        "EKS02", entry("STANDARD", principalArn="arn:aws:iam::123456789012:root"), says="principalArn is arn:aws:iam::123456789012:root"
+    ),
+    invalid("EKS02", entry("STANDARD", principalArn="Admin"), says="principalArn is Admin; allowed: the ARN of an IAM role or user"),
+    valid("EKS02", replace(policy(), properties={**policy().properties, "policyArn": UNKNOWN, "accessScope": {"type": "cluster"}})),
+    invalid(
+        "EKS02",
+        replace(policy(), properties={**policy().properties, "policyArn": "arn:aws:iam::aws:policy/AmazonEKSViewPolicy"}),
+        says="allowed: an access policy of EKS, such as arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy",
+    ),
+    invalid(
+        "EKS02", policy(scope={"type": "namespaces", "namespaces": ["jobs"]}), says="type is namespaces; allowed: cluster or namespace"
+    ),
+    valid("EKS06", addon("adot", "v0.102.1")),
+    invalid("EKS06", addon("vpc-cni", "1.22.4"), says="addonVersion is 1.22.4; allowed: a release as EKS names it", edge=True),
+    invalid("EKS06", addon("coredns", "v1.13.2"), says="such as v1.22.4-eksbuild.3"),
+    valid("EKS06", settled(json.dumps({"env": {"WARM_IP_TARGET": "5"}}))),
+    valid("EKS06", settled("env:\n  WARM_IP_TARGET: '5'\n"), edge=True),
+    valid("EKS06", settled("")),
+    valid("EKS06", settled("replicaCount: 3\n", "coredns")),
+    invalid("EKS06", settled('{"env": {"WARM_IP_TARGET": 5}}'), says='text for each variable, WARM_IP_TARGET: "5"', edge=True),
+    invalid("EKS06", settled("{env: [}"), says="configurationValues is another text; allowed: a mapping in JSON or YAML"),
+    invalid("EKS06", settled("replicas", "coredns"), says="a mapping in JSON or YAML"),
+    valid("EKS07", *in_zone_id("use1-az2"), edge=True),
+    invalid("EKS07", *in_zone_id("use1-az3"), says="private-use1-az3 in use1-az3 among them", edge=True),
+    valid("EKS07", *IN_MAIN, vpc("10.0.0.0/16", "main")),
+    valid("EKS07", *IN_MAIN, vpc("10.0.0.0/16", "main"), vpc("10.1.0.0/16", "other", {"enableDnsSupport": False})),
+    invalid("EKS07", *IN_MAIN, vpc("10.0.0.0/16", "main", {}), says="enableDnsHostnames is unset (EC2 takes false); allowed: true, as EKS"),
+    invalid(
+        "EKS07",
+        *IN_MAIN,
+        vpc("10.0.0.0/16", "main", {"enableDnsSupport": False, "enableDnsHostnames": True}),
+        says="enableDnsSupport is false; allowed: true: nothing in the VPC resolves the endpoint of cluster",
     ),
 )
 
@@ -559,4 +628,4 @@ _CASES = (
     invalid("EKS08", group("BOTTLEROCKET_x86_64_NEURON", ["trn1.32xlarge"]), says="amiType is BOTTLEROCKET_x86_64_NEURON"),
 )
 
-CASES = (*_CASES, *MANAGED, *TRUSTS)
+CASES = (*_CASES, *MANAGED, *TRUSTS, *FORMS)
