@@ -205,6 +205,23 @@ INTERFACES = (
     invalid("EFA01", template([nic(0, 0, "efa")], "p6-b300.48xlarge"), says="because card 0 of p6-b300.48xlarge has no EFA", edge=True),
     invalid("EFA01", template([{"interfaceType": "efa"}], "p6-b300.48xlarge"), says="networkCardIndex is unset", edge=True),
     invalid("EFA01", template([PRIMARY, nic(17)], "p6-b300.48xlarge"), says="allowed: 1 to 16: p6-b300.48xlarge has 17", edge=True),
+    valid("EFA02", Thing(type=tokens.LAUNCH_TEMPLATE, name="t", properties={"vpcSecurityGroupIds": ["sg-1"], "networkInterfaces": []})),
+    valid(
+        "EFA02", Thing(type=tokens.LAUNCH_TEMPLATE, name="t", properties={"networkInterfaces": [{**PRIMARY, "securityGroups": ["sg-1"]}]})
+    ),
+    invalid(
+        "EFA02",
+        Thing(
+            type=tokens.LAUNCH_TEMPLATE, name="t", properties={"vpcSecurityGroupIds": ["sg-1"], "networkInterfaces": [{"deviceIndex": 0}]}
+        ),
+        says="vpcSecurityGroupIds is set beside networkInterfaces; allowed: unset",
+    ),
+    invalid(
+        "EFA02",
+        Thing(type=tokens.LAUNCH_TEMPLATE, name="t", properties={"networkInterfaces": [{**PRIMARY, "interfaceType": "EFA"}]}),
+        says="interfaceType is EFA; allowed: interface, efa, efa-only",
+        edge=True,
+    ),
     valid("EFA02", template(nics(32))),
     valid("EFA02", template([nic(0, 0, "efa"), nic(1, 1, "efa")])),
     valid("EFA02", node_class(nics(2))),
