@@ -30,6 +30,7 @@ from guardrails.tokens import (
 )
 
 _BLOCKS = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
+_STATUSES = ("Enabled", "Suspended", "Disabled")
 _APPS = re.compile(r"(?<![a-z])(ray|hub|jupyter|jupyterhub|proxy-public|slurm|login|argo|argocd)(?![a-z])", re.IGNORECASE)
 _SCHEME = "service.beta.kubernetes.io/aws-load-balancer-scheme"
 _INTERNAL = "service.beta.kubernetes.io/aws-load-balancer-internal"
@@ -57,6 +58,12 @@ def _metadata(resource: Resource, report: Report) -> None:
 
 
 def _buckets(program: Program, report: Report) -> None:
+    _moves(program, report)
+    for versioning in program.of(BUCKET_VERSIONING):
+        with report.part():
+            status = versioning.at("versioningConfiguration", "status")
+            if status.present and status.text() not in _STATUSES:
+                report.refuse(versioning, status, allowed=", ".join(_STATUSES))
     for bucket in program.of(BUCKET):
         with report.part():
             if flag(bucket.at("forceDestroy")) is True:
@@ -151,6 +158,25 @@ def _uploads(program: Program, bucket: Resource, report: Report) -> None:
     if not any(rule.at(key).present for rule in rules for key in keys):
         place = Node(None, "lifecycle")
         report.advise(bucket, place, allowed="a rule that ends incomplete multipart uploads, which cost", found="without one")
+
+
+def _moves(program: Program, report: Report) -> None:
+    """What S3 refuses of the ages at which objects move and expire."""
+    for lifecycle in program.of(BUCKET_LIFECYCLE):
+        for rule in lifecycle.at("rules").elements():
+            with report.part():
+                _ages(lifecycle, rule, report)
+
+
+def _ages(lifecycle: Resource, rule: Node, report: Report) -> None:
+    facts, ends = load("security")["leastDays"], rule.at("expiration", "days").integer()
+    for move in rule.at("transitions").elements():
+        days, kind = move.at("days"), move.at("storageClass").text()
+        age = days.integer()
+        if age is not None and age < facts.get(kind, 0):
+            report.refuse(lifecycle, days, allowed=f"at least {facts[kind]} to {kind}")
+        if age is not None and ends and ends <= age:
+            report.refuse(lifecycle, rule.at("expiration", "days"), allowed=f"more than {age}, the days to {kind}")
 
 
 def _exposed(program: Program, report: Report) -> None:
@@ -281,12 +307,12 @@ RULES = (
     StackRule(
         id="SEC04",
         name="bucket-require-closed-and-kept",
-        title="A bucket is closed, answers over TLS only, keeps checkpoints, and outlives a destroy",
+        title="A bucket is closed, answers over TLS only, keeps checkpoints, and outlives a destroy; its objects age as S3 lets them",
         types=frozenset({BUCKET, PUBLIC_ACCESS_BLOCK, BUCKET_POLICY, BUCKET_VERSIONING, BUCKET_LIFECYCLE}),
         check=_buckets,
         why="data is read by strangers, or one destroy or one overwrite takes every checkpoint.",
         fix="add a public access block, a policy on aws:SecureTransport and versioning; leave forceDestroy off.",
-        source="Checkov CKV_AWS_53 to 56 and CKV_AWS_21; AWSGuard s3",
+        source="Checkov CKV_AWS_53 to 56 and CKV_AWS_21; AWSGuard s3; S3 guide: lifecycle; hashicorp/terraform-provider-aws#6201",
         valid=_store(),
         invalid=_store(forceDestroy=True),
     ),

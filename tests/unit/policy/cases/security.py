@@ -329,6 +329,28 @@ def written(text: Any, kind: str = tokens.IAM_POLICY) -> Thing:
 
 READS = "arn:aws:s3:::bucket/*"
 NODES_TRUST = {"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}
+
+
+def aging(ends: Any = None, **moves: int) -> tuple[Thing, ...]:
+    """A closed bucket whose objects move to storage classes after so many days, and expire."""
+    rule = {"status": "Enabled", "transitions": [{"days": days, "storageClass": kind} for kind, days in moves.items()]}
+    more = {"expiration": {"days": ends}} if ends else {}
+    return (bucket(), *REST, of_bucket(tokens.BUCKET_LIFECYCLE, "ages", rules=[{**rule, **more}]))
+
+
+AGES = (
+    valid("SEC04", *aging(31, STANDARD_IA=30), edge=True),
+    valid("SEC04", *aging(None, GLACIER=0, INTELLIGENT_TIERING=0)),
+    invalid("SEC04", *aging(None, STANDARD_IA=29), says="days is 29; allowed: at least 30 to STANDARD_IA", edge=True),
+    invalid("SEC04", *aging(60, GLACIER=60), says="expiration.days is 60; allowed: more than 60, the days to GLACIER", edge=True),
+    invalid(
+        "SEC04",
+        bucket(),
+        *REST,
+        of_bucket(tokens.BUCKET_VERSIONING, "versions", versioningConfiguration={"status": "enabled"}),
+        says="status is enabled; allowed: Enabled, Suspended, Disabled",
+    ),
+)
 # What IAM refuses for its form.
 FORM = (
     valid("SEC03", role(NODES_TRUST)),
@@ -598,4 +620,4 @@ DETAILS = (
     invalid("SEC02", volume(iops=3001, size=1), says="at most 3000 on 1 GiB", edge=True),
 )
 
-CASES = (*_CASES, *FORM, *DETAILS)
+CASES = (*_CASES, *AGES, *FORM, *DETAILS)
