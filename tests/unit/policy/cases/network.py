@@ -1341,4 +1341,44 @@ PLACES = (
     valid("CR01", block(OF_KEPT), reservation(), scaling_group(vpcZoneIdentifiers=["subnet-1"], maxSize=4)),
 )
 
-CASES = (*REQUESTS, *INTERFACES, *FABRIC, *PLUGINS, *ENVIRONMENT, *PLACEMENT, *CAPACITY, *PLACES)
+
+def endpoint(service: str, sources: dict[str, list[str]] | None = None, **properties: Any) -> Thing:
+    given = {"vpcId": "vpc-1", "serviceName": f"com.amazonaws.us-east-1.{service}", **properties}
+    return Thing(type=tokens.VPC_ENDPOINT, name="endpoint", properties=given, sources=sources or {})
+
+
+def reached(service: str, *rules: dict[str, Any], **properties: Any) -> tuple[Thing, Thing]:
+    """An interface endpoint, and the group that it carries."""
+    plain = {"vpcEndpointType": "Interface", "privateDnsEnabled": True, "securityGroupIds": [UNKNOWN], **properties}
+    return group("door", ingress=list(rules)), endpoint(service, {"securityGroupIds": ["door"]}, **plain)
+
+
+HTTPS_IN = {"protocol": "tcp", "fromPort": 443, "toPort": 443, "cidrBlocks": ["10.0.0.0/16"]}
+ROUTED: dict[str, Any] = {"routeTableIds": ["rtb-1"]}
+INTERFACE: dict[str, Any] = {"vpcEndpointType": "Interface", "privateDnsEnabled": True}
+LINK = Thing(
+    type=tokens.ROUTE_TABLE_LINK,
+    name="link",
+    properties={"vpcEndpointId": UNKNOWN, "routeTableId": "rtb-1"},
+    sources={"vpcEndpointId": ["endpoint"]},
+)
+ENDPOINTS = (
+    valid("NET01", endpoint("s3", **ROUTED)),
+    valid("NET01", endpoint("s3", vpcEndpointType="Gateway"), LINK),
+    valid("NET01", endpoint("s3", vpcEndpointType="Interface", subnetIds=["subnet-1"])),
+    valid("NET01", endpoint("ecr.dkr", **INTERFACE)),
+    valid("NET01", endpoint("x", **INTERFACE, serviceName="com.amazonaws.vpce.us-east-1.vpce-svc-0123456789abcdef0")),
+    valid("NET01", endpoint("x", vpcEndpointType="Interface", serviceName="com.amazonaws.vpce.us-east-1.vpce-svc-0123456789abcdef0")),
+    valid("NET01", *reached("ecr.api", HTTPS_IN)),
+    valid("NET01", endpoint("s3express", **ROUTED), edge=True),
+    valid("NET01", *reached("sts", {**HTTPS_IN, "fromPort": 0, "toPort": 65535}), edge=True),
+    invalid("NET01", endpoint("ecr.dkr"), says="vpcEndpointType is unset (EC2 takes Gateway); allowed: Interface: ecr.dkr has no gateway"),
+    invalid("NET01", endpoint("ecr.api", vpcEndpointType="Gateway", **ROUTED), says="vpcEndpointType is Gateway; allowed: Interface"),
+    invalid("NET01", endpoint("s3"), says="the route tables of the subnets that are to use it", edge=True),
+    invalid("NET01", endpoint("s3", **ROUTED, privateDnsEnabled=True), says="a gateway has no names of its own"),
+    invalid("NET01", endpoint("s3", **ROUTED, subnetIds=["subnet-1"]), says="subnetIds is set; allowed: unset: a gateway has routes"),
+    invalid("NET01", endpoint("sts", **INTERFACE, **ROUTED), says="routeTableIds is set; allowed: unset: an interface endpoint"),
+    invalid("NET01", endpoint("sts", vpcEndpointType="Interface"), says="clients ask for the service's public name"),
+    invalid("NET01", *reached("ecr.api", {**HTTPS_IN, "fromPort": 80, "toPort": 80}), says="ingress of TCP 443 from the nodes"),
+)
+CASES = (*REQUESTS, *INTERFACES, *FABRIC, *PLUGINS, *ENVIRONMENT, *PLACEMENT, *CAPACITY, *PLACES, *ENDPOINTS)
