@@ -69,7 +69,7 @@ def _entries(program: Program, report: Report) -> None:
     for policy in program.of(ACCESS_POLICY):
         with report.part():
             arn = policy.at("policyArn")
-            if arn.present and arn.known and not _ACCESS_POLICY.fullmatch(arn.text()):
+            if arn.present and not _ACCESS_POLICY.fullmatch(arn.text()):
                 allowed = "an access policy of EKS, such as arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy"
                 report.refuse(policy, arn, allowed=allowed)
         with report.part():
@@ -84,8 +84,9 @@ def _entries(program: Program, report: Report) -> None:
 
 def _principal(entry: Resource, report: Report) -> None:
     principal = entry.at("principalArn")
-    # One that is made beside it is a role or a user.
-    if principal.present and principal.known and _NO_PRINCIPAL.fullmatch(principal.text()):
+    if not principal.known and entry.sources.get("principalArn"):
+        return  # What is made beside it is a role or a user.
+    if principal.present and _NO_PRINCIPAL.fullmatch(principal.text()):
         report.refuse(entry, principal, allowed="the ARN of an IAM role or user; a session or an account is none")
 
 

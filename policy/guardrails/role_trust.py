@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 
 from guardrails.iam import CONTROL_PLANE, NEEDED, NODES, PODS, lacking_of
+from guardrails.links import demand
 from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
@@ -20,11 +21,12 @@ _TAKEN = {
 
 def _trusts(program: Program, report: Report) -> None:
     for user in program.of(*_TAKEN, ADDON):
-        for keys, place, service in _named_by(user):
-            with report.part():
-                role = _role(program, user, keys, place)
-                if role is not None and role.at("assumeRolePolicy").present:
-                    _trust(user, place, role, service, report)
+        with report.part():
+            for key, place, service in _named_by(user):
+                with report.part():
+                    role = _role(program, user, key, place)
+                    if role is not None and role.at("assumeRolePolicy").present:
+                        _trust(user, place, role, service, report)
 
 
 def _named_by(user: Resource) -> Iterator[tuple[str, Node, str]]:
@@ -33,8 +35,7 @@ def _named_by(user: Resource) -> Iterator[tuple[str, Node, str]]:
         keys, service = _TAKEN[user.type]
         yield keys[0], user.at(*keys), service
         return
-    associations = user.at("podIdentityAssociations")
-    for association in associations.elements() if associations.known else ():
+    for association in user.at("podIdentityAssociations").elements():
         yield "podIdentityAssociations", association.at("roleArn"), PODS
 
 
@@ -42,11 +43,16 @@ def _role(program: Program, user: Resource, key: str, place: Node) -> Resource |
     """The role of this program that is named, if it is one; of several that an unknown value may come from, none."""
     if not place.present:
         return None
-    origins = user.sources.get(key, ())
-    made = [role for role in program.of(IAM_ROLE) if role.urn in origins]
+    roles, origins = list(program.of(IAM_ROLE)), user.sources.get(key, ())
     if place.known:
         name = place.text().rpartition("/")[2]
-        return next((role for role in program.of(IAM_ROLE) if name and role.at("name").raw == name), None)
+        found = next((role for role in roles if name and role.at("name").raw == name), None)
+        for role in roles if found is None else ():
+            demand(role.at("name"))
+        return found
+    if not origins:
+        demand(place)
+    made = [role for role in roles if role.urn in origins]
     return made[0] if len(made) == 1 else None
 
 

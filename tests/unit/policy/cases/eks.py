@@ -295,7 +295,6 @@ FORMS = (
         "EKS02", entry("STANDARD", principalArn="arn:aws:iam::123456789012:root"), says="principalArn is arn:aws:iam::123456789012:root"
     ),
     invalid("EKS02", entry("STANDARD", principalArn="Admin"), says="principalArn is Admin; allowed: the ARN of an IAM role or user"),
-    valid("EKS02", replace(policy(), properties={**policy().properties, "policyArn": UNKNOWN, "accessScope": {"type": "cluster"}})),
     invalid(
         "EKS02",
         replace(policy(), properties={**policy().properties, "policyArn": "arn:aws:iam::aws:policy/AmazonEKSViewPolicy"}),
