@@ -1353,6 +1353,11 @@ def reached(service: str, *rules: dict[str, Any], **properties: Any) -> tuple[Th
     return group("door", ingress=list(rules)), endpoint(service, {"securityGroupIds": ["door"]}, **plain)
 
 
+def ending(kind: str, date: str | None = None) -> Thing:
+    given = {"instanceType": "p5.48xlarge", "endDateType": kind, **({"endDate": date} if date else {})}
+    return Thing(type=tokens.CAPACITY_RESERVATION, name="reserved", properties=given)
+
+
 HTTPS_IN = {"protocol": "tcp", "fromPort": 443, "toPort": 443, "cidrBlocks": ["10.0.0.0/16"]}
 ROUTED: dict[str, Any] = {"routeTableIds": ["rtb-1"]}
 INTERFACE: dict[str, Any] = {"vpcEndpointType": "Interface", "privateDnsEnabled": True}
@@ -1363,6 +1368,10 @@ LINK = Thing(
     sources={"vpcEndpointId": ["endpoint"]},
 )
 ENDPOINTS = (
+    valid("CR01", ending("limited", "2027-01-31T12:00:00Z"), edge=True),
+    valid("CR01", ending("unlimited"), edge=True),
+    invalid("CR01", ending("limited"), says="endDate is unset; allowed: a date, because endDateType is limited"),
+    invalid("CR01", ending("unlimited", "2027-01-31T12:00:00Z"), says="allowed: unset, because endDateType is unlimited"),
     valid("NET01", endpoint("s3", **ROUTED)),
     valid("NET01", endpoint("s3", vpcEndpointType="Gateway"), LINK),
     valid("NET01", endpoint("s3", vpcEndpointType="Interface", subnetIds=["subnet-1"])),
