@@ -1,11 +1,14 @@
 """EKS add-ons: pinned, with credentials of their own."""
 
+import re
+
 from guardrails.auto_mode import has_other_nodes, is_auto
 from guardrails.chart import version
+from guardrails.document import DocumentError, read_yaml
 from guardrails.efa import interfaces
 from guardrails.facts import load
 from guardrails.links import decided
-from guardrails.node import Undecided
+from guardrails.node import Node, Undecided
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.tokens import (
@@ -19,6 +22,7 @@ from guardrails.tokens import (
     SCALING_GROUP,
 )
 
+_RELEASE = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+")
 _AGENT = "eks-pod-identity-agent"
 _NAMESPACE = "kube-system"
 """Where EKS puts its drivers."""
@@ -41,9 +45,31 @@ def _addon(addon: Resource, report: Report) -> None:
         release = addon.at("addonVersion")
         if not release.text().strip():
             report.refuse(addon, release, allowed="a pinned version", found="unset (whatever is the default that day)")
+        elif addon.at("addonName").text() in load("eks")["driverReleases"] and not _RELEASE.fullmatch(release.text()):
+            report.refuse(addon, release, allowed="a release as EKS names it, such as v1.22.4-eksbuild.3")
+    with report.part():
+        _settings(addon, report)
     update = addon.at("resolveConflictsOnUpdate")
     if update.text() == "OVERWRITE":
         report.refuse(addon, update, allowed="PRESERVE or NONE: OVERWRITE undoes changes made in the cluster")
+
+
+def _settings(addon: Resource, report: Report) -> None:
+    place = addon.at("configurationValues")
+    if not place.text().strip():
+        return
+    try:
+        values = read_yaml(place.text())
+    except DocumentError:
+        values = []
+    if len(values) != 1 or not isinstance(values[0], dict):
+        report.refuse(addon, place, allowed="a mapping in JSON or YAML", found="another text")
+    elif addon.at("addonName").text() == "vpc-cni":
+        for name, value in Node(values[0]).at("env").entries():
+            if not isinstance(value.raw, str):
+                report.refuse(
+                    addon, place, allowed=f'text for each variable, {name}: "{value.text()}"', found=f"env with {name}: {value.text()}"
+                )
 
 
 def _interface_release(program: Program, addon: Resource, report: Report) -> None:
@@ -97,7 +123,8 @@ RULES = (
         check=_addons,
         why="an add-on changes on a day nobody chose; without agent or role its pods get no credentials, and volumes never attach.",
         fix="set addonVersion, PRESERVE, a Pod Identity association for each driver, and the eks-pod-identity-agent add-on.",
-        source="botocore 1.44.8 eks model, CreateAddon; EKS guide: EFA (VPC CNI 1.18.5), Auto Mode, Mountpoint for S3 driver",
+        source="botocore 1.44.8 eks model, CreateAddon; EKS guide: EFA (VPC CNI 1.18.5), Auto Mode, Mountpoint for S3 driver; "
+        "aws/amazon-vpc-cni-k8s#2272 (schema of its settings)",
         valid=(Example(ADDON, {"addonName": "vpc-cni", "addonVersion": "v1.22.4-eksbuild.3"}, name="cni"),),
         invalid=(Example(ADDON, {"addonName": "vpc-cni"}, name="cni"),),
     ),

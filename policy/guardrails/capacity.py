@@ -38,6 +38,7 @@ _DEADLINES = {
 
 
 def _blocks(program: Program, report: Report) -> None:
+    _ends(program, report)
     for template in program.of(LAUNCH_TEMPLATE):
         groups = list(groups_with(program, template))
         with report.part():
@@ -49,6 +50,17 @@ def _blocks(program: Program, report: Report) -> None:
         with report.part():
             if group.at("capacityType").text() == _GROUP_BLOCK and not group.at("launchTemplate").present:
                 report.refuse(group, group.at("launchTemplate"), allowed=f"one that names the reservation, with {_GROUP_BLOCK}")
+
+
+def _ends(program: Program, report: Report) -> None:
+    """A reservation ends at a date, or when it is cancelled."""
+    for reservation in program.of(CAPACITY_RESERVATION):
+        with report.part():
+            kind, date = reservation.at("endDateType").text(), reservation.at("endDate")
+            if kind == "limited" and not date.present:
+                report.refuse(reservation, date, allowed="a date, because endDateType is limited")
+            elif kind == "unlimited" and date.present:
+                report.refuse(reservation, date, allowed="unset, because endDateType is unlimited")
 
 
 def _block_group(program: Program, template: Resource, group: Resource, wanted: bool, report: Report) -> None:
@@ -202,12 +214,13 @@ RULES = (
     StackRule(
         id="CR01",
         name="node-group-require-whole-capacity-block",
-        title="A node group on a capacity block says so in the group and in its launch template",
+        title="A node group on a capacity block says so in the group and in its launch template; a reservation ends as it says",
         check=_blocks,
         types=frozenset({LAUNCH_TEMPLATE, NODE_GROUP, CAPACITY_RESERVATION, CAPACITY_BLOCK, SUBNET}),
         why="EKS refuses the group, or it waits for on-demand capacity beside a block that is paid for.",
         fix="set capacityType CAPACITY_BLOCK on the group; marketType capacity-block, the reservation and the type on the template.",
-        source="EKS guide: capacity blocks with managed node groups; aws-parallelcluster CapacityBlockValidator",
+        source="EKS guide: capacity blocks with managed node groups; aws-parallelcluster CapacityBlockValidator; botocore 1.44.8 ec2 "
+        "model, CreateCapacityReservation",
         valid=_bought(_GROUP_BLOCK),
         invalid=_bought("ON_DEMAND"),
     ),

@@ -4,6 +4,7 @@ import difflib
 from typing import TypeGuard
 
 from guardrails.deepspeed_fields import AUTO, autos, numeric, sections, trainer_fills, truth, whole
+from guardrails.deepspeed_optimizer import parameters, values
 from guardrails.document import DocumentError, read_hjson
 from guardrails.facts import load
 from guardrails.node import Node
@@ -15,6 +16,8 @@ from guardrails.world import TRAINERS, reads, world
 _GLOBAL, _MICRO, _STEPS = "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
 _TYPES = frozenset({DEEPSPEED})
 _FACTS = load("deepspeed")
+_NEAR = 0.8
+"""How alike a key and a known one are at least where the known one is meant."""
 _POSITIVE = "a whole number of at least 1"
 _NEEDED = {"total_num_steps": "the run's optimizer steps: the rate has no horizon without"}
 
@@ -72,6 +75,12 @@ def _sizes(config: Resource, report: Report) -> None:
         with report.part():
             if node.value == AUTO:
                 report.refuse(config, node, allowed=f"{_instead_of_auto(keys)}{way_out}")
+    with report.part():
+        values(config, report)
+    with report.part():
+        steps = config.at("steps_per_print")
+        if steps.present and steps.value != AUTO and (not isinstance(steps.value, int | float) or steps.value <= 0):
+            report.refuse(config, steps, allowed="a number above 0, not in quotes: each step is divided by it")
     for keys, section in sections().items():
         with report.part():
             for name, node in config.at(*keys).entries():
@@ -205,8 +214,9 @@ def _keys(config: Resource, report: Report) -> None:
         norm = config.at("optimizer", "params", "max_grad_norm")
         if norm.present:
             report.refuse(config, norm, allowed="nothing: DeepSpeed clips by gradient_clipping, beside optimizer", found="set")
-    with report.part():
-        _zero_keys(config, report)
+    for check in (parameters, _misspelt, _zero_keys):
+        with report.part():
+            check(config, report)
     for keys, section in sections().items():
         if section.closed:
             with report.part():
@@ -228,6 +238,17 @@ def _section_keys(config: Resource, keys: tuple[str, ...], report: Report) -> No
             report.refuse(config, node, allowed=allowed, found="set, but no such key exists")
 
 
+def _misspelt(config: Resource, report: Report) -> None:
+    """Keys of sections of which DeepSpeed reads some and leaves the rest to others, where they are meant for one that it reads."""
+    for section, known in _FACTS["misspelt"].items():
+        renamed = _FACTS["renamed"].get(section, {})
+        for name, node in config.at(section).entries():
+            if name in renamed:
+                report.advise(config, node, allowed=f"{renamed[name]}: DeepSpeed no longer reads {name}", found="set")
+            elif name not in known and (near := difflib.get_close_matches(name, known, n=1, cutoff=_NEAR)):
+                report.refuse(config, node, allowed=f"a key of {section}, such as {near[0]}", found="set, and DeepSpeed does not read it")
+
+
 def _zero_keys(config: Resource, report: Report) -> None:
     zero = config.at("zero_optimization")
     stage = _stage(config)
@@ -238,11 +259,18 @@ def _zero_keys(config: Resource, report: Report) -> None:
             report.refuse(config, node, allowed=f"{_FACTS['idleZero'][name]}: the key is deprecated and sets nothing", found="set")
         elif name in _FACTS["stage3Zero"] and stage < 3:
             report.refuse(config, node, allowed=f"nothing under stage {stage}: it only acts in stage 3", found="set")
+        elif name in _FACTS["stage3Features"] and stage < 3 and _is_used(name, node):
+            report.refuse(config, node, allowed=f"unset under stage {stage}: it only acts in stage 3")
         elif name in _FACTS["deprecatedZero"]:
             _deprecated(config, node, name, report)
     elastic = zero.at("elastic_checkpoint")
     if stage == 3 and truth(elastic.value):
         report.refuse(config, elastic, allowed="false under stage 3, which can save no such checkpoint")
+
+
+def _is_used(name: str, node: Node) -> bool:
+    """Whether a switch is on, or a group has several ranks."""
+    return (whole(node.value) or 0) > 1 if name.endswith("_size") else truth(node.value) is True
 
 
 def _deprecated(config: Resource, node: Node, name: str, report: Report) -> None:
@@ -267,7 +295,7 @@ def _together(config: Resource, report: Report) -> None:
         optimizer = config.at("optimizer", "type")
         if optimizer.text().lower() in ("onebitadam", "onebitlamb", "zerooneadam"):
             report.refuse(config, optimizer, allowed=", ".join(_FACTS["optimizers"]))
-    for check in (_untested, _without_norm, _summed, _half_masters):
+    for check in (_untested, _without_norm, _summed, _half_masters, _scaled_before, _contiguous):
         with report.part():
             check(config, stage, report)
     with report.part():
@@ -312,6 +340,28 @@ def _summed(config: Resource, stage: int, report: Report) -> None:
     for feature, used in beside:
         if used:
             report.refuse(config, operation, allowed=f"mean with {feature}")
+
+
+def _scaled_before(config: Resource, stage: int, report: Report) -> None:
+    """Where reduce-scatter sums the gradients, DeepSpeed can scale them only afterwards."""
+    scatter, operation = config.at("zero_optimization", "reduce_scatter"), config.at("gradient_allreduce_op").text().lower()
+    if stage < 2 or truth(scatter.value) is False or (stage == 2 and operation == "sum"):
+        return
+    before, factor = config.at("prescale_gradients"), config.at("gradient_predivide_factor")
+    if before.value:
+        report.refuse(config, before, allowed=f"false under stage {stage}, or zero_optimization.reduce_scatter false")
+    if factor.present and factor.value != 1:
+        report.refuse(config, factor, allowed=f"1 under stage {stage}, or zero_optimization.reduce_scatter false")
+
+
+def _contiguous(config: Resource, _: int, report: Report) -> None:
+    section = config.at("activation_checkpointing")
+    if not section.at("contiguous_memory_optimization").value:
+        return
+    for name, allowed in (("partition_activations", "true"), ("number_checkpoints", "the number of checkpointed layers")):
+        with report.part():
+            if not section.at(name).value:
+                report.refuse(config, section.at(name), allowed=f"{allowed}, because contiguous_memory_optimization is on")
 
 
 def _half_masters(config: Resource, stage: int, report: Report) -> None:
@@ -360,6 +410,10 @@ def _schedule(config: Resource, report: Report) -> None:
     with report.part():
         if "warmup_num_steps" in known["takes"]:
             _warmup(config, params, "total_num_steps" in known["needs"], report)
+    with report.part():
+        shape = params.at("warmup_type")
+        if "warmup_type" in known["takes"] and shape.present and shape.text() != AUTO and shape.text() not in _FACTS["warmupTypes"]:
+            report.refuse(config, shape, allowed=f"{' or '.join(_FACTS['warmupTypes'])}: DeepSpeed takes log for any other")
     for name in ("cos_min_ratio", "warmup_min_ratio"):
         with report.part():
             _ratio(config, params.at(name), report)
@@ -457,12 +511,13 @@ RULES = (
     Rule(
         id="DSP06",
         name="deepspeed-disallow-incompatible-features",
-        title="ZeRO stages are used only with what works beside them",
+        title="ZeRO stages and other features are used only with what works beside them",
         types=_TYPES,
         check=_together,
         why="DeepSpeed stops at initialisation on all ranks.",
         fix="use stage 0 or 1 with pipelines, a current optimizer, and say where it is one that ZeRO is not tested with.",
-        source="DeepSpeed 0.19.8: pipe/engine.py, runtime/config.py, runtime/engine.py (checks of optimizer and experts), zero/utils.py",
+        source="DeepSpeed 0.19.8: pipe/engine.py, runtime/config.py, runtime/engine.py (checks of optimizer and experts), zero/utils.py, "
+        "zero/stage_1_and_2.py, zero/stage3.py, activation_checkpointing/checkpointing.py",
         valid=(_ds(zero_optimization={"stage": 1}, pipeline={"stages": 4}),),
         invalid=(_ds(zero_optimization={"stage": 2}, pipeline={"stages": 4}),),
     ),

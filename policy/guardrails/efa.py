@@ -15,6 +15,7 @@ from guardrails.tokens import LAUNCH_TEMPLATE, NODE_CLASS, NODE_GROUP, NODE_POOL
 from guardrails.zones import beyond_one, group_words, zones_place
 
 _EFA_INTERFACES = frozenset({"efa", "efa-only"})
+_KINDS = ("interface", "efa", "efa-only")
 FABRIC_CARDS = 2
 """A type with so many EFA cards is bought for its fabric; one card comes with many types that never use it."""
 _ADDRESS_KEYS = (
@@ -109,6 +110,9 @@ def _count(resource: Resource, members: list[Node], name: str, report: Report) -
 def _layout(resource: Resource, report: Report) -> None:
     place = interfaces(resource)
     members = list(place.elements())
+    if resource.type == LAUNCH_TEMPLATE:
+        with report.part():
+            _template_interfaces(resource, members, report)
     if not any(_kind(member) in _EFA_INTERFACES for member in members):
         return
     seen: set[tuple[int, int]] = set()
@@ -127,10 +131,18 @@ def _layout(resource: Resource, report: Report) -> None:
             report.refuse(resource, member.at("interfaceType"), allowed="interface or efa-only in an EC2NodeClass")
     if (0, 0) not in seen:
         report.refuse(resource, place, allowed="a primary interface on card 0, device 0", found="without one")
-    for key in ("vpcSecurityGroupIds", "securityGroupNames") if resource.type == LAUNCH_TEMPLATE else ():
+
+
+def _template_interfaces(template: Resource, members: list[Node], report: Report) -> None:
+    """What EC2 refuses of interfaces of any kind."""
+    for member in members:
+        if _kind(member) not in _KINDS:
+            report.refuse(template, member.at("interfaceType"), allowed=", ".join(_KINDS))
+    for key in ("vpcSecurityGroupIds", "securityGroupNames") if members else ():
         with report.part():
-            if resource.at(key).value not in (None, []):
-                report.refuse(resource, resource.at(key), allowed="unset: beside network interfaces, these name the groups")
+            if template.at(key).value not in (None, []):
+                allowed = "unset: where a template lists interfaces, each names its groups"
+                report.refuse(template, template.at(key), allowed=allowed, found="set beside networkInterfaces")
 
 
 def _addresses(program: Program, report: Report) -> None:
@@ -259,7 +271,8 @@ RULES = (
         check=_layout,
         why="EC2 refuses the launch, or the API server refuses the EC2NodeClass.",
         fix="put an interface on card 0, device 0, and one efa-only interface on device 1 of each card.",
-        source="EC2 guide: EFA interfaces; botocore 1.44.8 ec2 model; karpenter-provider-aws 1.14.1 ec2nodeclass.go",
+        source="EC2 guide: EFA interfaces; botocore 1.44.8 ec2 model; karpenter-provider-aws 1.14.1 ec2nodeclass.go; "
+        "hashicorp/terraform-provider-aws#4570",
         valid=_template("p5.48xlarge", _nics(2)),
         invalid=_template("p5.48xlarge", [{"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "efa-only"}]),
     ),

@@ -18,6 +18,7 @@ from guardrails.zones import group_zones, named_zones
 _NFS = 2049
 _PERMISSIONS = re.compile(r"[0-7]{3,4}")
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
+_ARCHIVE, _INFREQUENT = "transitionToArchive", "transitionToIa"
 _DEFAULT_THROUGHPUT = "bursting"
 
 
@@ -25,6 +26,8 @@ def _modes(resource: Resource, report: Report) -> None:
     facts = load("efs")
     with report.part():
         _throughput(resource, facts, report)
+    with report.part():
+        _lifecycle(resource, facts, report)
     with report.part():
         performance = resource.at("performanceMode")
         if performance.present and performance.text() not in facts["performanceModes"]:
@@ -49,6 +52,34 @@ def _throughput(resource: Resource, facts: Mapping[str, Any], report: Report) ->
     number = _number(rate)
     if number is None or not 1 <= number <= facts["provisionedMost"]:
         report.refuse(resource, rate, allowed=f"1 to {facts['provisionedMost']} MiB/s, because throughputMode is provisioned")
+
+
+def _lifecycle(resource: Resource, facts: Mapping[str, Any], report: Report) -> None:
+    known, days = facts["transitions"], dict[str, int]()
+    for policy in resource.at("lifecyclePolicies").elements():
+        given = [key for key in known if policy.at(key).present]
+        if len(given) != 1:
+            report.refuse(resource, policy, allowed="one transition in each policy", found=f"one with {' and '.join(given) or 'none'}")
+        for key in given:
+            after = policy.at(key)
+            if after.text() not in known[key]:
+                report.refuse(resource, after, allowed=", ".join(known[key]))
+            elif matched := re.fullmatch("AFTER_([0-9]+)_DAYS?", after.text()):
+                days[key] = int(matched[1])
+            if key == _ARCHIVE:
+                _archive(resource, after, report)
+    archived, moved = days.get(_ARCHIVE), days.get(_INFREQUENT)
+    if archived and moved and archived <= moved:
+        allowed, found = f"{_ARCHIVE} later than {_INFREQUENT}, after {moved} days", f"with {_ARCHIVE} after {archived} days"
+        report.refuse(resource, resource.at("lifecyclePolicies"), allowed=allowed, found=found)
+
+
+def _archive(resource: Resource, place: Node, report: Report) -> None:
+    mode = resource.at("throughputMode").text() or _DEFAULT_THROUGHPUT
+    if mode != "elastic":
+        report.refuse(resource, place, allowed=f"unset, because throughputMode is {mode}: the archive is for elastic")
+    if resource.at("performanceMode").text() == "maxIO":
+        report.refuse(resource, place, allowed="unset, because performanceMode is maxIO")
 
 
 def _number(node: Node) -> float | None:
@@ -256,12 +287,12 @@ RULES = (
     Rule(
         id="EFS01",
         name="file-system-require-legal-modes",
-        title="The throughput and performance modes of an EFS file system go together",
+        title="The throughput and performance modes of an EFS file system go together, and its files move as these allow",
         types=frozenset({EFS}),
         check=_modes,
         why="EFS refuses the file system when it is created.",
-        fix="use elastic with generalPurpose, or provisioned with provisionedThroughputInMibps.",
-        source="botocore 1.44.8 efs model; EFS guide: performance specifications",
+        fix="use elastic with generalPurpose, or provisioned with provisionedThroughputInMibps; one transition in each lifecycle policy.",
+        source="botocore 1.44.8 efs model, PutLifecycleConfiguration; EFS guide: performance; cloudposse/terraform-aws-efs#103",
         valid=_file_system(encrypted=True, throughputMode="elastic"),
         invalid=_file_system(encrypted=True, throughputMode="provisioned"),
     ),

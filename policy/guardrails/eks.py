@@ -5,7 +5,7 @@ import ipaddress
 import re
 from typing import Any
 
-from guardrails import addon, clock, node_group
+from guardrails import addon, clock, node_group, role_trust
 from guardrails.chart import version
 from guardrails.facts import load
 from guardrails.firewall import anywhere
@@ -31,6 +31,9 @@ _RELEASE = re.compile(r"[1-9]\.(0|[1-9][0-9]{0,2})")
 _PRIVATE = tuple(ipaddress.IPv4Network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 _PRODUCTION = re.compile(r"(?<![a-z])prod(uction)?(?![a-z])", re.IGNORECASE)
 _NODE_ENTRIES = frozenset({"EC2_LINUX", "EC2_WINDOWS", "HYBRID_LINUX", "HYPERPOD_LINUX"})
+_NO_PRINCIPAL = re.compile(r"(?!arn:).*|arn:[a-z-]+:(sts:.*|iam::[0-9]*:(?!role/|user/).*)", re.DOTALL)
+_ACCESS_POLICY = re.compile(r"arn:[a-z-]+:eks::aws:cluster-access-policy/[A-Za-z0-9]+")
+_SCOPES = ("cluster", "namespace")
 _JOINING = frozenset({"EC2_LINUX", "EC2_WINDOWS", "EC2"})
 
 
@@ -52,6 +55,8 @@ def _entries(program: Program, report: Report) -> None:
     known = load("eks")["entryTypes"]
     for entry in program.of(ACCESS_ENTRY):
         with report.part():
+            _principal(entry, report)
+        with report.part():
             kind = entry.at("type")
             if kind.present and kind.text() not in known:
                 report.refuse(entry, kind, allowed=", ".join(known))
@@ -63,11 +68,26 @@ def _entries(program: Program, report: Report) -> None:
                     report.refuse(entry, group, allowed="no group of Kubernetes itself (system:); an access policy gives such rights")
     for policy in program.of(ACCESS_POLICY):
         with report.part():
+            arn = policy.at("policyArn")
+            if arn.present and not _ACCESS_POLICY.fullmatch(arn.text()):
+                allowed = "an access policy of EKS, such as arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy"
+                report.refuse(policy, arn, allowed=allowed)
+        with report.part():
             scope = policy.at("accessScope")
+            if scope.at("type").text() not in _SCOPES:
+                report.refuse(policy, scope.at("type"), allowed=" or ".join(_SCOPES))
             if scope.at("type").text() == "namespace" and not list(scope.at("namespaces").elements()):
                 report.refuse(policy, scope.at("namespaces"), allowed="at least one namespace, because the scope is namespace")
     with report.part():
         _nodes_join(program, report)
+
+
+def _principal(entry: Resource, report: Report) -> None:
+    principal = entry.at("principalArn")
+    if not principal.known and entry.sources.get("principalArn"):
+        return  # What is made beside it is a role or a user.
+    if principal.present and _NO_PRINCIPAL.fullmatch(principal.text()):
+        report.refuse(entry, principal, allowed="the ARN of an IAM role or user; a session or an account is none")
 
 
 def _node_entry(program: Program, entry: Resource, report: Report) -> None:
@@ -228,8 +248,31 @@ def _network(program: Program, report: Report) -> None:
             most = load("eks")["securityGroupsMost"]
             if len(list(groups.elements())) > most:
                 report.refuse(cluster, groups, allowed=f"at most {most}", found=f"{len(list(groups.elements()))} groups")
+        for check in (_service_range, _open_zones, _names_of_hosts):
+            with report.part():
+                check(program, cluster, report)
+
+
+def _open_zones(program: Program, cluster: Resource, report: Report) -> None:
+    place, closed = cluster.at("vpcConfig", "subnetIds"), load("eks")["closedZones"]
+    for subnet in targets(program, cluster, "vpcConfig", SUBNET, place=place):
         with report.part():
-            _service_range(program, cluster, report)
+            zone = subnet.at("availabilityZoneId").text()
+            if zone in closed:
+                found = f"{subnet.name} in {zone} among them"
+                report.refuse(cluster, place, allowed=f"subnets outside {', '.join(closed)}, where EKS has no control plane", found=found)
+
+
+def _names_of_hosts(program: Program, cluster: Resource, report: Report) -> None:
+    for vpc in _vpcs(program, cluster):
+        with report.part():
+            support, hosts = vpc.at("enableDnsSupport"), vpc.at("enableDnsHostnames")
+            if flag(support) is False:
+                report.refuse(vpc, support, allowed=f"true: nothing in the VPC resolves the endpoint of {cluster.name} else")
+            elif flag(hosts) is not True:
+                found = hosts.raw if hosts.present else "unset (EC2 takes false)"
+                allowed = f"true, as EKS asks of the VPC of {cluster.name}, and as private names of endpoints and EFS need"
+                report.advise(vpc, hosts, allowed=allowed, found=found)
 
 
 def _subnets(program: Program, cluster: Resource, report: Report) -> None:
@@ -324,8 +367,9 @@ RULES = (
         types=frozenset({ACCESS_ENTRY, ACCESS_POLICY, CLUSTER, NODE_CLASS, NODE_GROUP, IAM_ROLE}),
         check=_entries,
         why="without one nodes never join; with groups or policies EKS refuses the entry; a namespace scope without any opens nothing.",
-        fix="make an entry of type EC2_LINUX for the role of Karpenter's nodes, and name the namespaces.",
-        source="botocore 1.44.8 eks model, CreateAccessEntry; CDK AccessEntryType; what EKS says of groups that begin with system:",
+        fix="make an entry of type EC2_LINUX for the role of Karpenter's nodes, name the namespaces, and roles by their own ARNs.",
+        source="botocore 1.44.8 eks model, CreateAccessEntry and AssociateAccessPolicy; CDK AccessEntryType; "
+        "what EKS says of groups that begin with system:",
         valid=_entry(type="EC2_LINUX"),
         invalid=_entry(type="EC2_LINUX", kubernetesGroups=["admins"]),
     ),
@@ -372,11 +416,13 @@ RULES = (
         types=frozenset({CLUSTER, SUBNET, VPC}),
         check=_network,
         why="EKS refuses the cluster after network and roles are made, or services can't be reached from the VPC.",
-        fix="name two private subnets in two zones, and a service range outside the VPC.",
-        source="botocore 1.44.8 eks model, VpcConfigRequest and KubernetesNetworkConfigRequest",
+        fix="name two private subnets in two zones that EKS serves, a service range outside the VPC, and let the VPC resolve names.",
+        source="botocore 1.44.8 eks model, VpcConfigRequest and KubernetesNetworkConfigRequest; EKS guide: VPC and subnets; "
+        "pulumi/pulumi-eks#1401",
         valid=_example(kubernetesNetworkConfig={"serviceIpv4Cidr": "172.20.0.0/16"}),
         invalid=_example(kubernetesNetworkConfig={"serviceIpv4Cidr": "8.8.0.0/16"}),
     ),
     *addon.RULES,
     *node_group.RULES,
+    *role_trust.RULES,
 )

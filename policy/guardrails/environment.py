@@ -8,7 +8,7 @@ from functools import cache
 from guardrails import command, shell
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.template import GPU, POD_TYPES, PodTemplate, pod_templates
+from guardrails.template import EFA, GPU, POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import CONFIG_MAP
 
 _FORCED = frozenset(
@@ -17,6 +17,7 @@ _FORCED = frozenset(
         *("NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD", "FI_EFA_USE_DEVICE_RDMA", "FI_EFA_FORK_SAFE"),
     }
 )
+_PROVIDER = "FI_PROVIDER"
 _VERBS = "RDMAV_"
 _VALUE = rf"(?:{shell.DOUBLE_QUOTED}|{shell.SINGLE_QUOTED}|(?:{shell.SUBSTITUTION}|\$\{{[^{{}}]*+\}}|[^\s;&|\"'])*+)"
 _ASSIGNED = re.compile(rf"(?<![A-Za-z0-9_$.-])([A-Za-z_][A-Za-z0-9_]*+)=({_VALUE})", re.DOTALL)
@@ -27,7 +28,7 @@ _PAIRS, _LISTS = frozenset({"genv", "env"}), frozenset({"genvlist", "envlist"})
 _DEEPEST = 5
 _LONGEST = 64 * 1024
 """Characters; what is longer is not put together any further."""
-_SOCKETS = "NCCL_SOCKET_IFNAME"
+_SOCKETS, _GLOO = "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"
 _IDENTITY_LINK = "pod-id-link0"
 # The VPC CNI names a pod's interfaces so; a node's own are ens5, enp39s0 and the like.
 _POD_INTERFACES = re.compile(r"(eth[0-9]*|lo)")
@@ -160,6 +161,7 @@ def _forced(resource: Resource, report: Report) -> None:
                 for variable in (*variables(container), *handed_on(command.commands(container), command.place(container))):
                     with report.part():
                         _judge(resource, variable, report)
+                        _provider(resource, template, variable, report)
 
 
 def _of_file(name: str, text: Node) -> Iterator[Variable]:
@@ -180,6 +182,17 @@ def _judge(resource: Resource, variable: Variable, report: Report) -> None:
         report.advise(resource, variable.value, allowed="unset: the EFA plug-in of NCCL chooses it by instance type", found=found)
 
 
+def _provider(resource: Resource, template: PodTemplate, variable: Variable, report: Report) -> None:
+    """A pod that has EFA interfaces, and tells libfabric to use another provider."""
+    text = variable.text
+    if variable.name != _PROVIDER or not text or "$" in text or not template.requested(EFA):
+        return
+    names = text.removeprefix("^").split(",")
+    if text.startswith("^") == any(name.partition(";")[0] == "efa" for name in names):
+        found = f"{_PROVIDER}={text}"
+        report.refuse(resource, variable.value, allowed="efa, or unset: the pod has EFA interfaces, which nothing else uses", found=found)
+
+
 def _interfaces(resource: Resource, report: Report) -> None:
     for template in pod_templates(resource):
         host = template.spec.at("hostNetwork")
@@ -192,6 +205,9 @@ def _interfaces(resource: Resource, report: Report) -> None:
 
 def _sockets(resource: Resource, container: Node, host: bool, report: Report) -> None:
     for variable in variables(container):
+        if variable.name == _GLOO and variable.text.startswith("^"):
+            allowed = "unset, or names as they are: Gloo knows no exclusion, and takes ^ for a part of the name"
+            report.refuse(resource, variable.value, allowed=allowed, found=f"{_GLOO}={variable.text}")
         if variable.name != _SOCKETS or not variable.text:
             continue
         text = variable.text
@@ -255,7 +271,7 @@ RULES = (
         mandatory=False,
         why="NCCL finds no interface, or one that refuses it; with NVIDIA_VISIBLE_DEVICES=all two jobs share devices unknowingly.",
         fix="leave the variables unset, or exclude lo, docker and pod-id-link0.",
-        source="aws-ofi-nccl 1.21.1 doc/efa-env-var; aws-samples/aws-do-eks#54",
+        source="aws-ofi-nccl 1.21.1 doc/efa-env-var; aws-samples/aws-do-eks#51 and #54",
         valid=_pod(NCCL_SOCKET_IFNAME="eth0"),
         invalid=_pod(NVIDIA_VISIBLE_DEVICES="all"),
     ),

@@ -1,5 +1,6 @@
 """FSx for Lustre: the shapes that the API accepts, one check for each rule, for file systems and for classes of the CSI driver."""
 
+import re
 from collections.abc import Callable
 
 from guardrails.facts import load, lustre_throughput
@@ -9,6 +10,8 @@ from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.tokens import LUSTRE
 
 _LUSTRE = frozenset({LUSTRE})
+_WEEKLY = re.compile(r"[1-7]:([01][0-9]|2[0-3]):[0-5][0-9]")
+_DAILY = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 
 
 def deployment_type(shape: Shape, report: Report) -> None:
@@ -133,6 +136,8 @@ def _version(shape: Shape, report: Report) -> None:
 
 def storage_type(shape: Shape, report: Report) -> None:
     """FSX07: disks and drive cache suit the deployment type."""
+    with report.part():
+        _compression(shape, report)
     place, cache = shape.at("storageType"), shape.at("driveCacheType")
     known = load("lustre")["storage"]
     if shape.storage not in known:
@@ -152,6 +157,12 @@ def storage_type(shape: Shape, report: Report) -> None:
         for key in ("throughputCapacity", "dataReadCacheConfiguration"):
             if shape.at(key).present:
                 report.advise(shape.resource, shape.at(key), allowed=f"unset, because storageType is {shape.storage}")
+
+
+def _compression(shape: Shape, report: Report) -> None:
+    place, known = shape.at("dataCompressionType"), load("lustre")["compressions"]
+    if place.present and place.text() not in known:
+        report.refuse(shape.resource, place, allowed=" or ".join(known))
 
 
 def _tiering(shape: Shape, report: Report) -> None:
@@ -204,6 +215,9 @@ def repository_paths(shape: Shape, report: Report) -> None:
         for place in given:
             report.refuse(shape.resource, place, allowed=f"only beside {come.path.rpartition('.')[2]}")
         return
+    policy, known = shape.at("autoImportPolicy"), load("lustre")["importPolicies"]
+    if policy.present and policy.text() not in known:
+        report.refuse(shape.resource, policy, allowed=", ".join(known))
     for place in (come, go):
         if place.present and not in_bucket(place.text()):
             report.refuse(shape.resource, place, allowed="a path that begins with s3:// and a bucket")
@@ -221,8 +235,21 @@ def bucket_of(path: str) -> str:
     return path.removeprefix("s3://").partition("/")[0]
 
 
+def _times(shape: Shape, report: Report) -> None:
+    for key, pattern, allowed in (
+        ("weeklyMaintenanceStartTime", _WEEKLY, "d:HH:MM, d from 1 for Monday to 7 for Sunday, such as 7:05:00"),
+        ("dailyAutomaticBackupStartTime", _DAILY, "HH:MM, such as 05:00"),
+    ):
+        with report.part():
+            place = shape.at(key)
+            # YAML takes a time without quotes for a number.
+            if place.present and not pattern.fullmatch(place.text()):
+                report.refuse(shape.resource, place, allowed=allowed)
+
+
 def backups(shape: Shape, report: Report) -> None:
-    """FSX09: keys and backups are for persistent file systems without a link of the older kind."""
+    """FSX09: keys and backups are for persistent file systems without a link of the older kind, and times are written as FSx does."""
+    _times(shape, report)
     most = load("lustre")["backupDaysMost"]
     days, start = shape.at("automaticBackupRetentionDays"), shape.at("dailyAutomaticBackupStartTime")
     if shape.deployment in SCRATCH:
@@ -345,7 +372,7 @@ RULES = (
     Rule(
         id="FSX07",
         name="lustre-require-legal-storage",
-        title="Disks, drive cache and tiering suit the deployment type",
+        title="Disks, drive cache and tiering suit the deployment type, and compression is one there is",
         types=_LUSTRE,
         check=_of(storage_type),
         why="FSx refuses the file system when it is created.",
@@ -359,7 +386,7 @@ RULES = (
     Rule(
         id="FSX09",
         name="lustre-disallow-scratch-backups",
-        title="Keys and backups belong to persistent file systems",
+        title="Keys and backups belong to persistent file systems, and times are written as FSx writes them",
         types=_LUSTRE,
         check=_of(backups),
         why="FSx refuses the file system when it is created, so data that should be backed up has no home.",

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
 from guardrails.document import DocumentError, read_json
+from guardrails.iam_form import well_formed
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.tokens import (
@@ -16,6 +17,13 @@ from guardrails.tokens import (
     IAM_USER_POLICY,
 )
 
+PODS, NODES, CONTROL_PLANE = "pods.eks.amazonaws.com", "ec2.amazonaws.com", "eks.amazonaws.com"
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    PODS: ("sts:AssumeRole", "sts:TagSession"),
+    NODES: ("sts:AssumeRole",),
+    CONTROL_PLANE: ("sts:AssumeRole",),
+}
+"""A service of AWS -> the actions that it takes a role by."""
 _ADMINISTRATOR = "AdministratorAccess"
 _PASS_ROLE = "iam:PassRole"
 _FEDERATED = "sts:AssumeRoleWithWebIdentity"
@@ -89,13 +97,46 @@ def _documents(resource: Resource, report: Report) -> None:
             if place.text().rpartition("/")[2] == _ADMINISTRATOR:
                 report.refuse(resource, place, allowed="a policy of what it needs")
     if resource.type == IAM_ROLE:
-        with report.part():
-            _trust(resource, resource.at("assumeRolePolicy"), report)
-        for inline in resource.at("inlinePolicies").elements():
+        place = resource.at("assumeRolePolicy")
+        for check in (_form_of_trust, _trust, _pods_trust):
             with report.part():
-                _rights(resource, inline.at("policy"), report)
+                check(resource, place, report)
+        for inline in resource.at("inlinePolicies").elements():
+            _rights_in_form(resource, inline.at("policy"), report)
     elif resource.type not in IAM_ATTACHMENTS:
-        _rights(resource, resource.at("policy"), report)
+        _rights_in_form(resource, resource.at("policy"), report)
+
+
+def _rights_in_form(resource: Resource, place: Node, report: Report) -> None:
+    with report.part():
+        well_formed(resource, place, trust=False, report=report)
+    with report.part():
+        _rights(resource, place, report)
+
+
+def _form_of_trust(resource: Resource, place: Node, report: Report) -> None:
+    well_formed(resource, place, trust=True, report=report)
+
+
+def _pods_trust(resource: Resource, place: Node, report: Report) -> None:
+    """EKS Pod Identity takes a role and tags the session, and is refused where it may do only one of the two."""
+    lacking = lacking_of(place, PODS)
+    if lacking and any(_is_of_service(each, PODS) for each in _allowing(place)):
+        report.refuse(resource, place, allowed=f"{' and '.join(lacking)} too for {PODS}", found=f"a trust of {PODS} without it")
+
+
+def lacking_of(place: Node, service: str) -> list[str]:
+    """The actions that a service takes a role by and that the role's trust does not allow it."""
+    own = [each for each in _allowing(place) if of_everybody(each) or _is_of_service(each, service)]
+    return [action for action in NEEDED[service] if not any(_allows(statement, action) for statement in own)]
+
+
+def _allowing(place: Node) -> list[Node]:
+    return [each for each in statements(place) if each.at("Effect").text() == "Allow"]
+
+
+def _is_of_service(statement: Node, service: str) -> bool:
+    return service in texts(statement.at("Principal", "Service"))
 
 
 def _attached(resource: Resource) -> Iterator[Node]:
@@ -248,9 +289,10 @@ RULES = (
         title="IAM documents name actions, resources, and who may take a role",
         types=IAM_ATTACHMENTS | {IAM_POLICY, IAM_ROLE_POLICY, IAM_USER_POLICY, IAM_GROUP_POLICY, IAM_ROLE},
         check=_documents,
-        why="one leaked token of one pod is then the whole account.",
+        why="one leaked token of one pod is then the whole account; what is no document in form IAM refuses, after the rest was made.",
         fix="list the actions on the ARNs they are needed on; let a trust name audience, namespace and service account.",
-        source="Checkov CKV_AWS_62 and CKV_AWS_63; CIS EKS 5.1; IAM reference: policy elements and condition operators",
+        source="Checkov CKV_AWS_62 and CKV_AWS_63; CIS EKS 5.1; IAM reference: policy elements, grammar and condition operators; "
+        "EKS guide: Pod Identity roles; hashicorp/terraform-provider-aws#41483",
         valid=_policy("s3:GetObject", resource="arn:aws:s3:::bucket/data/*"),
         invalid=_policy("s3:*"),
     ),

@@ -4,6 +4,7 @@ import ipaddress
 import re
 
 from guardrails import command, environment, gang, pod_hosts
+from guardrails.meeting_port import option_ports, variable_ports
 from guardrails.node import Node
 from guardrails.rule import Report, Resource
 from guardrails.template import LEADER, PodTemplate, pod_templates
@@ -42,6 +43,10 @@ def meeting_point(resource: Resource, report: Report) -> None:
             with report.part():
                 for call in _of_several_nodes(resource, template, container):
                     _own_option(resource, template, container, call, report)
+                    option_ports(resource, container, call, (_ENDPOINT,), report)
+            with report.part():
+                if gang.size(resource, template) > 1 or _of_several_nodes(resource, template, container):
+                    variable_ports(resource, container, report)
             for name in _variables_read(resource, template, container):
                 with report.part():
                     _own_variable(resource, template, container, name, report)

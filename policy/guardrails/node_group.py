@@ -1,10 +1,11 @@
 """Managed node groups: a type, an image with its drivers, and each thing said once."""
 
+from collections.abc import Sequence
+
 from guardrails.chart import version
-from guardrails.efa import interfaces
 from guardrails.facts import instance_types, load
 from guardrails.launch import groups_with
-from guardrails.lustre import flag
+from guardrails.managed_template import encoded, template_suits_group
 from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
@@ -29,11 +30,17 @@ def _node_groups(program: Program, report: Report) -> None:
     templates = {group.urn: each for each in program.of(LAUNCH_TEMPLATE) for group in groups_with(program, each)}
     for group in program.of(NODE_GROUP):
         template = templates.get(group.urn)
-        for check in (_beside_template, _types, _sizes):
+        for check in (_beside_template, _types, template_suits_group):
             with report.part():
                 check(group, template, report)
+        for check in (_sizes, _taints, _labels, _words):
+            with report.part():
+                check(group, report)
         with report.part():
             _image(program, group, template, report)
+    for template in program.of(LAUNCH_TEMPLATE):
+        with report.part():
+            encoded(template, report)
 
 
 def _beside_template(group: Resource, template: Resource | None, report: Report) -> None:
@@ -43,11 +50,8 @@ def _beside_template(group: Resource, template: Resource | None, report: Report)
         place = group.at(key)
         if place.present:
             report.refuse(group, place, allowed="unset, because there is a launch template, which says it")
-    if template is None:
-        return
-    for check in (_beside_image, _left_to_group):
-        with report.part():
-            check(group, template, report)
+    if template is not None:
+        _beside_image(group, template, report)
 
 
 def _beside_image(group: Resource, template: Resource, report: Report) -> None:
@@ -63,25 +67,56 @@ def _beside_image(group: Resource, template: Resource, report: Report) -> None:
                 report.refuse(group, group.at(key), allowed=allowed)
 
 
-def _left_to_group(group: Resource, template: Resource, report: Report) -> None:
-    """What EKS sets in a template itself, from the group's settings, and refuses there."""
+def _sizes(group: Resource, report: Report) -> None:
+    scaling = group.at("scalingConfig")
+    least, wanted, most = (scaling.at(key).integer() for key in ("minSize", "desiredSize", "maxSize"))
+    if most is not None and most < 1:
+        report.refuse(group, scaling.at("maxSize"), allowed="at least 1; a group without nodes has minSize and desiredSize 0")
+    elif wanted is not None and most is not None and wanted > most:
+        report.refuse(group, scaling.at("desiredSize"), allowed=f"at most maxSize, {most}")
+    if wanted is not None and least is not None and wanted < least:
+        report.refuse(group, scaling.at("desiredSize"), allowed=f"at least minSize, {least}")
+
+
+def _taints(group: Resource, report: Report) -> None:
+    effects = load("eks")["taintEffects"]
+    for taint in group.at("taints").elements():
+        with report.part():
+            effect = taint.at("effect")
+            meant = next((own for own, kubernetes in effects.items() if kubernetes == effect.text()), None)
+            if effect.text() not in effects:
+                report.refuse(group, effect, allowed=f"{meant}, as EKS writes it" if meant else ", ".join(effects))
+
+
+def _labels(group: Resource, report: Report) -> None:
+    for key, label in group.at("labels").entries():
+        if _is_kept_from_kubelets(key):
+            allowed = "a label outside kubernetes.io and k8s.io, such as one of your own domain"
+            report.refuse(group, label, allowed=allowed, found="set, and a kubelet told to set it does not start")
+
+
+def _is_kept_from_kubelets(key: str) -> bool:
+    """Whether a label is Kubernetes' own, and none of those that a kubelet may give its node."""
+    facts, domain = load("eks"), key.rpartition("/")[0]
+    return (
+        _is_in(domain, ("kubernetes.io", "k8s.io"))
+        and key not in facts["kubeletLabels"]
+        and not _is_in(domain, facts["kubeletLabelDomains"])
+    )
+
+
+def _is_in(domain: str, parents: Sequence[str]) -> bool:
+    return any(domain == parent or domain.endswith(f".{parent}") for parent in parents)
+
+
+def _words(group: Resource, report: Report) -> None:
+    kind, known = group.at("capacityType"), load("eks")["capacityTypes"]
     with report.part():
-        profile = template.at("iamInstanceProfile")
-        if any(place.present for place in (profile.at("name"), profile.at("arn"))):
-            report.refuse(template, profile, allowed=f"unset, because node group {group.name} says the role (nodeRoleArn)")
-    with report.part():
-        for interface in interfaces(template).elements():
-            if interface.at("subnetId").present:
-                allowed = f"unset, because node group {group.name} says the subnets (subnetIds)"
-                report.refuse(template, interface.at("subnetId"), allowed=allowed)
-    with report.part():
-        market = template.at("instanceMarketOptions", "marketType")
-        if market.text() == "spot":
-            report.refuse(template, market, allowed=f"unset, and capacityType SPOT in node group {group.name}")
-    with report.part():
-        hibernation = template.at("hibernationOptions", "configured")
-        if flag(hibernation) is True:
-            report.refuse(template, hibernation, allowed=f"unset, because node group {group.name} uses the template")
+        if kind.present and kind.text() not in known:
+            report.refuse(group, kind, allowed=", ".join(known))
+    update = group.at("updateConfig")
+    if update.at("maxUnavailable").present and update.at("maxUnavailablePercentage").present:
+        report.refuse(group, update.at("maxUnavailablePercentage"), allowed="unset beside maxUnavailable: EKS takes one of the two")
 
 
 def _types(group: Resource, template: Resource | None, report: Report) -> None:
@@ -92,21 +127,6 @@ def _types(group: Resource, template: Resource | None, report: Report) -> None:
             report.refuse(group, place, allowed=f"unset, because template {template.name} names {template.at('instanceType').text()}")
     elif not named and not _says_types(group, template):
         report.refuse(group, place, allowed="an instance type", found="unset (EKS takes t3.medium)")
-
-
-def _sizes(group: Resource, _template: Resource | None, report: Report) -> None:
-    sizes = group.at("scalingConfig")
-    least, wanted, most = (sizes.at(key) for key in ("minSize", "desiredSize", "maxSize"))
-    number = wanted.integer()
-    if number is None:
-        return
-    with report.part():
-        if number < (least.integer() or 0):
-            report.refuse(group, wanted, allowed=f"at least {least.integer()}, the minSize")
-    with report.part():
-        bound = most.integer()
-        if bound is not None and number > bound:
-            report.refuse(group, wanted, allowed=f"at most {bound}, the maxSize")
 
 
 def _says_types(group: Resource, template: Resource | None) -> bool:
@@ -175,9 +195,10 @@ RULES = (
         title="A node group has a type, sizes in order, an image with its drivers, and nothing that its template says already",
         types=frozenset({NODE_GROUP, LAUNCH_TEMPLATE, CLUSTER}),
         check=_node_groups,
-        why="the group ends in CREATE_FAILED, or nodes without drivers join and offer no devices.",
-        fix="choose an amiType that ends in _NVIDIA, or _NEURON, for accelerators, and set type and disk in one place.",
-        source="botocore 1.44.8 eks model, CreateNodegroup; Karpenter 1.14.0 amifamily; terraform-aws-modules/terraform-aws-eks#3521",
+        why="EKS refuses the group, or it ends in CREATE_FAILED, or nodes without drivers join and offer no devices.",
+        fix="choose an amiType that ends in _NVIDIA, or _NEURON, for accelerators, say each thing in one place, and leave the rest to EKS.",
+        source="botocore 1.44.8 eks model, CreateNodegroup, LaunchTemplateSpecification and AMITypes; Karpenter 1.14.0 "
+        "pkg/providers/amifamily: variants of images; terraform-aws-modules/terraform-aws-eks#3346, #3521; pulumi/pulumi-aws#2284",
         valid=_group("AL2023_x86_64_NVIDIA"),
         invalid=_group("AL2023_x86_64_STANDARD"),
     ),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from guardrails import command, gang
 from guardrails.indexed_job import at_once, jobs_of_set
+from guardrails.launch_options import options
 from guardrails.meeting import LEADER_ADDRESS, RANK_0, has_other_ranks, is_own
 from guardrails.node import Node, Undecided
 from guardrails.rule import Report, Resource
@@ -40,7 +41,7 @@ def process_counts(resource: Resource, report: Report) -> None:
         for container in template.containers():
             with report.part():
                 for call in gang.calls(container):
-                    for check in (_processes, _node_count, _rendezvous, _alone):
+                    for check in (_processes, _node_count, _rendezvous, _alone, options):
                         with report.part():
                             check(resource, template, container, call, report)
 

@@ -1,11 +1,11 @@
 """Security of the platform: node credentials, disks, IAM documents, buckets, and ports that run anybody's code."""
 
-import math
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from guardrails import iam
+from guardrails.disk import disks
 from guardrails.facts import load
 from guardrails.firewall import GROUP_TYPES, Opening, anywhere, written
 from guardrails.fsx_link import CHECKPOINT
@@ -13,7 +13,6 @@ from guardrails.links import decided
 from guardrails.lustre import flag
 from guardrails.node import Node, Undecided
 from guardrails.program import Program
-from guardrails.quantity import gibibytes
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.tokens import (
     BUCKET,
@@ -31,6 +30,7 @@ from guardrails.tokens import (
 )
 
 _BLOCKS = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
+_STATUSES = ("Enabled", "Suspended", "Disabled")
 _APPS = re.compile(r"(?<![a-z])(ray|hub|jupyter|jupyterhub|proxy-public|slurm|login|argo|argocd)(?![a-z])", re.IGNORECASE)
 _SCHEME = "service.beta.kubernetes.io/aws-load-balancer-scheme"
 _INTERNAL = "service.beta.kubernetes.io/aws-load-balancer-internal"
@@ -57,81 +57,13 @@ def _metadata(resource: Resource, report: Report) -> None:
             report.refuse(resource, hops, allowed="1: with more, a pod reaches the node's role")
 
 
-def _disks(resource: Resource, report: Report) -> None:
-    if resource.type == VOLUME:
-        _disk(resource, resource.properties, ("type", "size"), report)
-        return
-    place = resource.at("spec", "blockDeviceMappings") if resource.type == NODE_CLASS else resource.at("blockDeviceMappings")
-    for mapping in place.elements():
-        with report.part():
-            if mapping.at("ebs").present:
-                _disk(resource, mapping.at("ebs"), ("volumeType", "volumeSize"), report)
-
-
-def _disk(resource: Resource, ebs: Node, keys: tuple[str, str], report: Report) -> None:
-    kind, size = ebs.at(keys[0]), ebs.at(keys[1])
-    with report.part():
-        if flag(ebs.at("encrypted")) is not True:
-            report.refuse(resource, ebs.at("encrypted"), allowed="true")
-    with report.part():
-        if kind.text() == "gp3":
-            _gp3(resource, ebs, size, report)
-
-
-def _gp3(resource: Resource, ebs: Node, size: Node, report: Report) -> None:
-    facts = load("security")["gp3"]
-    for key in ("iops", "throughput"):
-        with report.part():
-            place, (least, most) = ebs.at(key), facts[key]
-            number = place.integer()
-            if place.present and (number is None or not least <= number <= most):
-                report.refuse(resource, place, allowed=f"{least} to {most} on gp3")
-    for check in (_gp3_size, _gp3_throughput, _gp3_iops):
-        with report.part():
-            check(resource, ebs, size, report)
-
-
-def _gp3_size(resource: Resource, _ebs: Node, size: Node, report: Report) -> None:
-    most, gib = load("security")["gp3"]["gibibytes"], _gib(size)
-    if gib is not None and gib > most:
-        report.refuse(resource, size, allowed=f"at most {most} GiB on gp3")
-
-
-def _gp3_throughput(resource: Resource, ebs: Node, _size: Node, report: Report) -> None:
-    facts = load("security")["gp3"]
-    (least, most), given, moved = facts["iops"], _iops(ebs), ebs.at("throughput").integer()
-    if moved is None or moved > facts["throughput"][1] or not least <= given <= most:
-        return  # That has been told.
-    if moved > given * facts["throughputPerIops"]:
-        needed = math.ceil(moved / facts["throughputPerIops"])
-        allowed = f"at most {int(given * facts['throughputPerIops'])} with {given} IOPS; this takes {needed} IOPS"
-        report.refuse(resource, ebs.at("throughput"), allowed=allowed)
-
-
-def _gp3_iops(resource: Resource, ebs: Node, size: Node, report: Report) -> None:
-    facts = load("security")["gp3"]
-    (least, most), given = facts["iops"], _iops(ebs)
-    # Every gp3 has the least, however small it is.
-    if not least < given <= most:
-        return
-    gib = _gib(size)
-    if gib is not None and given > gib * facts["iopsPerGibibyte"]:
-        per = facts["iopsPerGibibyte"]
-        report.refuse(resource, ebs.at("iops"), allowed=f"at most {max(least, int(gib * per))} on {gib:g} GiB: {per} for each GiB")
-
-
-def _iops(ebs: Node) -> int:
-    """The IOPS that a gp3 gets; 0 where it says something else than a number."""
-    place = ebs.at("iops")
-    return (place.integer() or 0) if place.present else load("security")["gp3"]["iops"][0]
-
-
-def _gib(size: Node) -> float | None:
-    """A class writes 200Gi, the others write GiB."""
-    return gibibytes(size.text()) if isinstance(size.raw, str) and not size.text().isdigit() else size.integer()
-
-
 def _buckets(program: Program, report: Report) -> None:
+    _moves(program, report)
+    for versioning in program.of(BUCKET_VERSIONING):
+        with report.part():
+            status = versioning.at("versioningConfiguration", "status")
+            if status.present and status.text() not in _STATUSES:
+                report.refuse(versioning, status, allowed=", ".join(_STATUSES))
     for bucket in program.of(BUCKET):
         with report.part():
             if flag(bucket.at("forceDestroy")) is True:
@@ -226,6 +158,25 @@ def _uploads(program: Program, bucket: Resource, report: Report) -> None:
     if not any(rule.at(key).present for rule in rules for key in keys):
         place = Node(None, "lifecycle")
         report.advise(bucket, place, allowed="a rule that ends incomplete multipart uploads, which cost", found="without one")
+
+
+def _moves(program: Program, report: Report) -> None:
+    """What S3 refuses of the ages at which objects move and expire."""
+    for lifecycle in program.of(BUCKET_LIFECYCLE):
+        for rule in lifecycle.at("rules").elements():
+            with report.part():
+                _ages(lifecycle, rule, report)
+
+
+def _ages(lifecycle: Resource, rule: Node, report: Report) -> None:
+    facts, ends = load("security")["leastDays"], rule.at("expiration", "days").integer()
+    for move in rule.at("transitions").elements():
+        days, kind = move.at("days"), move.at("storageClass").text()
+        age = days.integer()
+        if age is not None and age < facts.get(kind, 0):
+            report.refuse(lifecycle, days, allowed=f"at least {facts[kind]} to {kind}")
+        if age is not None and ends and ends <= age:
+            report.refuse(lifecycle, rule.at("expiration", "days"), allowed=f"more than {age}, the days to {kind}")
 
 
 def _exposed(program: Program, report: Report) -> None:
@@ -341,12 +292,14 @@ RULES = (
     Rule(
         id="SEC02",
         name="disk-require-encryption",
-        title="Disks are encrypted, and gp3 stays within its limits",
+        title="Disks are encrypted, and within the limits of their type",
         types=frozenset({LAUNCH_TEMPLATE, NODE_CLASS, VOLUME}),
-        check=_disks,
+        check=disks,
         why="data and caches lie in the clear on shared disks; outside its limits EC2 refuses the launch.",
-        fix="set encrypted to true; gp3 takes 3000 to 80000 IOPS (500 for each GiB), 125 to 2000 MiB/s (1 for 4 IOPS), 65536 GiB.",
-        source="botocore 1.44.8 ec2 model; EBS user guide: General Purpose SSD volumes; Checkov CKV_AWS_3",
+        fix="set encrypted to true; gp3 takes 3000 to 80000 IOPS (500 for each GiB), 125 to 2000 MiB/s (1 for 4 IOPS), 65536 GiB; "
+        "leave throughput out on other types, and iops where it is none of io1 and io2.",
+        source="botocore 1.44.8 ec2 model, CreateVolume; EBS user guide: General Purpose and Provisioned IOPS SSD volumes; "
+        "Checkov CKV_AWS_3; terraform-aws-modules/terraform-aws-eks#2403",
         valid=(Example(VOLUME, {"type": "gp3", "encrypted": True, "iops": 10000, "size": 500}, name="data"),),
         invalid=(Example(VOLUME, {"type": "gp3", "encrypted": False, "size": 500}, name="data"),),
     ),
@@ -354,12 +307,12 @@ RULES = (
     StackRule(
         id="SEC04",
         name="bucket-require-closed-and-kept",
-        title="A bucket is closed, answers over TLS only, keeps checkpoints, and outlives a destroy",
+        title="A bucket is closed, answers over TLS only, keeps checkpoints, and outlives a destroy; its objects age as S3 lets them",
         types=frozenset({BUCKET, PUBLIC_ACCESS_BLOCK, BUCKET_POLICY, BUCKET_VERSIONING, BUCKET_LIFECYCLE}),
         check=_buckets,
         why="data is read by strangers, or one destroy or one overwrite takes every checkpoint.",
         fix="add a public access block, a policy on aws:SecureTransport and versioning; leave forceDestroy off.",
-        source="Checkov CKV_AWS_53 to 56 and CKV_AWS_21; AWSGuard s3",
+        source="Checkov CKV_AWS_53 to 56 and CKV_AWS_21; AWSGuard s3; S3 guide: lifecycle; hashicorp/terraform-provider-aws#6201",
         valid=_store(),
         invalid=_store(forceDestroy=True),
     ),

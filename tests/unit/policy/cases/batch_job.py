@@ -125,7 +125,58 @@ def ranked(address: str) -> dict[str, Any]:
     return {ENV: [{"name": "PET_NODE_RANK", **field("metadata.annotations['rank']")}, {"name": address, "value": "pretrain-0.ranks"}]}
 
 
-CASES = (
+def meeting(port: Any) -> Thing:
+    """Four nodes that meet at a port of rank 0."""
+    return torchrun("--nnodes=4", "--nproc-per-node=8", "--rdzv-backend=c10d", f"--rdzv-endpoint=pretrain-0.ranks:{port}")
+
+
+def launched(*words: str, **changes: Any) -> Thing:
+    return job({COMMAND: [*words, "train.py"], **changes})
+
+
+def accelerated(*words: str, machines: int = 4, processes: int = 32, rank: str = "$(RANK)") -> Thing:
+    told = (f"--num_machines={machines}", f"--num_processes={processes}", f"--machine_rank={rank}", "--main_process_ip=pretrain-0.ranks")
+    return launched("accelerate", "launch", *told, *words)
+
+
+STATIC = ("--nnodes=4", "--nproc-per-node=8", "--master-addr=pretrain-0.ranks")
+# What launchers say of their own options.
+OPTIONS = (
+    valid("JOB02", meeting(1), edge=True),
+    valid("JOB02", meeting(65535), edge=True),
+    valid("JOB02", meeting("$(PORT)")),
+    valid("JOB02", torchrun(*STATIC, "--node-rank=$(RANK)", "--master-port=$MASTER_PORT", **{ENV: variables(MASTER_PORT="29500")})),
+    invalid(
+        "JOB02", meeting(0), says="--rdzv-endpoint pretrain-0.ranks:0; allowed: --rdzv-endpoint with a port from 1 to 65535", edge=True
+    ),
+    invalid("JOB02", meeting(65536), says="with a port from 1 to 65535", edge=True),
+    invalid("JOB02", accelerated("--main_process_port=69420"), says="--main-process-port 69420; allowed: --main-process-port with a port"),
+    invalid("JOB02", torchrun(*STATIC, "--node-rank=$(RANK)", "--master-port=70000"), says="--master-port 70000"),
+    invalid(
+        "JOB02",
+        torchrun(*STATIC, "--node-rank=$(RANK)", "--master-port=$MASTER_PORT", **{ENV: variables(MASTER_PORT="tcp://10.0.0.1:29500")}),
+        says="env[0].value is MASTER_PORT=tcp://10.0.0.1:29500; allowed: a port from 1 to 65535",
+    ),
+    valid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=auto", *C10D)),
+    valid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=$GPUS", *C10D)),
+    invalid(
+        "JOB03", torchrun("--nnodes=4", "--nproc-per-node=all", *C10D), says="--nproc-per-node all; allowed: --nproc-per-node with a number"
+    ),
+    invalid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=0", *C10D), says="--nproc-per-node 0", edge=True),
+    valid("JOB03", torchrun(*STATIC, "--node-rank=3", **ONE_POD), edge=True),
+    invalid("JOB03", torchrun(*STATIC, "--node-rank=4", **ONE_POD), says="rank 4; allowed: a rank below 4", edge=True),
+    valid("JOB03", accelerated()),
+    invalid("JOB03", accelerated(processes=30), says="--num-processes 30; allowed: a multiple of --num-machines 4", edge=True),
+    invalid("JOB03", accelerated(machines=3, processes=8), says="of which each node starts 2"),
+    valid("JOB03", launched("deepspeed", "--include=localhost:0,1", **ONE_POD)),
+    valid("JOB03", launched("deepspeed", "--num_gpus=8", **ONE_POD)),
+    invalid(
+        "JOB03", launched("deepspeed", "--include=localhost:0", "--exclude=localhost:1", **ONE_POD), says="--include and --exclude; allowed"
+    ),
+    invalid("JOB03", launched("deepspeed", "--include=localhost:0", "--num_gpus=1", **ONE_POD), says="--include and --num-gpus", edge=True),
+)
+
+_CASES = (
     invalid("JOB01", job({LIMITS: {}, "spec/completionMode": b.DELETE}), says="completionMode is unset"),
     valid("JOB01", job()),
     valid("JOB01", job({"spec/backoffLimit": b.DELETE, "spec/backoffLimitPerIndex": 2})),
@@ -818,5 +869,4 @@ POLICIES = (
     valid("JOB01", partly("2", "--standalone", "--nproc-per-node=1")),
 )
 
-CASES += POLICIES
-CASES += GROUPS + RANK_0 + NODES + HOSTS + TOLD + MEETING + COUNTS + QUEUES + ALONE + NAMES
+CASES = _CASES + POLICIES + GROUPS + RANK_0 + NODES + HOSTS + TOLD + MEETING + COUNTS + QUEUES + ALONE + NAMES + OPTIONS

@@ -149,6 +149,11 @@ CASES = (
     valid("CSI03", lustre(deploymentType="SCRATCH_9"), claim("100Gi")),
     valid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("9600Gi")),
     valid("CSI01", lustre(deploymentType="PERSISTENT_1", perUnitStorageThroughput="100")),
+    valid("CSI01", lustre(deploymentType="SCRATCH_2", weeklyMaintenanceStartTime="7:09:00", dataCompressionType="LZ4")),
+    invalid("CSI01", lustre(deploymentType="SCRATCH_2", weeklyMaintenanceStartTime="7:9:00"), says="weeklyMaintenanceStartTime is 7:9:00"),
+    invalid(
+        "CSI01", lustre(deploymentType="SCRATCH_2", dataCompressionType="lz4"), says="dataCompressionType is lz4; allowed: NONE or LZ4"
+    ),
     valid("CSI01", lustre(deploymentType="SCRATCH_1")),
     valid("CSI01", lustre(deploymentType="PERSISTENT_2", perUnitStorageThroughput="1000", automaticBackupRetentionDays="90"), edge=True),
     valid("CSI01", lustre(deploymentType="SCRATCH_2", s3ImportPath="s3://b", s3ExportPath="s3://b/out")),

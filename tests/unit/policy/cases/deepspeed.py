@@ -105,7 +105,78 @@ SCRATCH = {"name": "scratch", "emptyDir": {}}
 FROM = {"configMap": {"name": "deepspeed"}}
 KEY = {"name": "deepspeed", "key": "ds.json"}
 
-CASES = (
+
+def optimizer(kind: str = "AdamW", beside: dict[str, Any] | None = None, **params: Any) -> Thing:
+    return ds(optimizer={"type": kind, "params": params}, **(beside or {}))
+
+
+OFFLOADED = {"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}}
+WARM = {"scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 10}}}
+CONTIGUOUS = {"partition_activations": True, "contiguous_memory_optimization": True, "number_checkpoints": 24}
+
+
+def checkpointed(**changes: Any) -> Thing:
+    return ds(activation_checkpointing={**CONTIGUOUS, **changes})
+
+
+# Optimizers, and features beside one another.
+FEATURES = (
+    valid("DSP05", optimizer(lr=1e-4, betas=[0.9, 0.95], eps=1e-8, weight_decay=0.1, adam_w_mode=True, set_grad_none=True)),
+    valid("DSP05", optimizer("Adam", lr=1e-4, torch_adam=True, foreach=True, amsgrad=True)),
+    valid("DSP05", optimizer("Adam", OFFLOADED, lr=1e-4, fp32_optimizer_states=False), edge=True),
+    valid("DSP05", optimizer("Muon", lr=1e-3, muon_lr=0.02, momentum=0.95)),
+    valid("DSP05", optimizer("SGD", lr=0.1, nesterov=True)),
+    invalid(
+        "DSP05", optimizer(learning_rate=1e-4), says="learning_rate is set, but it has none of that name; allowed: a parameter of AdamW"
+    ),
+    invalid("DSP05", optimizer(beta=[0.9, 0.95]), says="such as betas"),
+    invalid("DSP05", optimizer(lr=1e-4, foreach=True), says="foreach is set", edge=True),
+    invalid("DSP05", optimizer("Adam", OFFLOADED, lr=1e-4, set_grad_none=True), says="set_grad_none is set", edge=True),
+    invalid("DSP05", optimizer("Lion", lr=1e-4, eps=1e-8), says="a parameter of Lion: lr, betas, weight_decay"),
+    valid("DSP05", ds(aio={"block_size": 1048576, "intra_op_parallelism": 8}, flops_profiler={"enabled": True, "profile_step": 5})),
+    valid("DSP05", ds(aio={"mine": 1}), edge=True),
+    invalid("DSP05", ds(aio={"queue_dept": 8}), says="aio.queue_dept is set, and DeepSpeed does not read it; allowed: a key of aio"),
+    invalid("DSP05", ds(activation_checkpointing={"partition_activation": True}), says="such as partition_activations", edge=True),
+    invalid("DSP05", ds(aio={"thread_count": 8}), says="intra_op_parallelism: DeepSpeed no longer reads thread_count"),
+    valid("DSP05", zero(3, zero_hpz_partition_size=8, zero_quantized_weights=True)),
+    valid("DSP05", zero(2, zero_hpz_partition_size=1, zero_quantized_gradients=False), edge=True),
+    invalid("DSP05", zero(2, zero_hpz_partition_size=8), says="zero_hpz_partition_size is 8; allowed: unset under stage 2", edge=True),
+    invalid("DSP05", zero(1, zero_quantized_weights=True), says="unset under stage 1: it only acts in stage 3"),
+    valid("DSP02", optimizer(lr=0, betas=[0, 0.999], eps=0)),
+    valid("DSP02", optimizer("AdamW", WARM, lr="1e-4"), edge=True),
+    valid("DSP02", optimizer(lr=1e-4, torch_adam=True, amsgrad=True), edge=True),
+    valid("DSP02", optimizer("Adam", OFFLOADED, lr=1e-4, amsgrad=True)),
+    valid("DSP02", ds(steps_per_print=math.inf)),
+    invalid("DSP02", optimizer(lr="1e-4"), says="lr is 1e-4; allowed: a number, not in quotes", edge=True),
+    invalid("DSP02", optimizer("AdamW", {**OFFLOADED, **WARM}, lr="1e-4"), says="lr is 1e-4", edge=True),
+    invalid("DSP02", optimizer(eps="1e-8"), says="eps is 1e-8; allowed: a number of at least 0, not in quotes"),
+    invalid("DSP02", optimizer(weight_decay=-0.1), says="weight_decay is -0.1"),
+    invalid("DSP02", optimizer(betas="(0.9, 0.999)"), says="a list of two numbers from 0 on and below 1"),
+    invalid("DSP02", optimizer(betas=[0.9]), says="betas is [0.9]"),
+    invalid("DSP02", optimizer(betas=[0.9, 1]), says="betas is [0.9, 1]", edge=True),
+    invalid("DSP02", optimizer(amsgrad=True), says="the fused kernel does not do AMSGrad"),
+    invalid("DSP02", ds(steps_per_print=0), says="steps_per_print is 0; allowed: a number above 0", edge=True),
+    invalid("DSP02", ds(steps_per_print="inf"), says="steps_per_print is inf"),
+    valid("DSP06", ds(prescale_gradients=True, gradient_predivide_factor=8, zero_optimization={"stage": 1}), edge=True),
+    valid("DSP06", ds(prescale_gradients=True, zero_optimization={"stage": 2, "reduce_scatter": False}), edge=True),
+    valid("DSP06", ds(gradient_predivide_factor=1.0, zero_optimization={"stage": 3})),
+    invalid(
+        "DSP06",
+        ds(prescale_gradients=True, zero_optimization={"stage": 2}),
+        says="prescale_gradients is true; allowed: false under stage 2",
+    ),
+    invalid(
+        "DSP06", ds(gradient_predivide_factor=2, zero_optimization={"stage": 3}), says="gradient_predivide_factor is 2; allowed: 1 under"
+    ),
+    valid("DSP06", checkpointed()),
+    valid("DSP06", ds(activation_checkpointing={"cpu_checkpointing": True})),
+    invalid("DSP06", checkpointed(partition_activations=False), says="partition_activations is false; allowed: true, because"),
+    invalid("DSP06", checkpointed(number_checkpoints=None), says="the number of checkpointed layers, because contiguous"),
+    valid("DSP07", schedule(warmup_num_steps=10, total_num_steps=100, warmup_type="linear")),
+    invalid("DSP07", schedule(warmup_num_steps=10, total_num_steps=100, warmup_type="cosine"), says="DeepSpeed takes log for any other"),
+)
+
+_CASES = (
     invalid("DSP01", mounted(**{TOTAL: 97, MICRO: None}), job(), says="a multiple of 32, 32 (replicas)", edge=True),
     invalid("DSP01", mounted(**{TOTAL: 1, STEPS: 1}), job(), says="train_batch_size is 1; allowed: 32 = 1 x 1 x 32", edge=True),
     valid("DSP01", mounted(**{TOTAL: 96, MICRO: None}), job(), edge=True),
@@ -458,3 +529,5 @@ CASES = (
         says="bf16_optimizer_states is true; allowed: false without bf16_master_weights_and_grads",
     ),
 )
+
+CASES = (*_CASES, *FEATURES)

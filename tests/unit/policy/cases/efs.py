@@ -105,6 +105,13 @@ UNKNOWN_TARGET = replace(target("a"), sources={})
 ZONAL = efs(availabilityZoneName=A)
 
 
+IA = {"transitionToIa": "AFTER_30_DAYS"}
+
+
+def moving(mode: str, *policies: dict[str, str]) -> Thing:
+    return efs(throughputMode=mode, lifecyclePolicies=list(policies))
+
+
 CASES = (
     *(valid("EFS04", efs(), nfs(protocol=name), subnet("a"), target("a")) for name in CAPITALS),
     invalid("EFS04", efs(), nfs(protocol="UDP"), subnet("a"), target("a"), says="nfs, which lets nobody in", edge=True),
@@ -135,6 +142,15 @@ CASES = (
     invalid("EFS01", efs(throughputMode="elastic", performanceMode="maxIO"), says="because throughputMode is elastic"),
     invalid("EFS01", efs(availabilityZoneName=A, performanceMode="maxIO"), says="in one zone"),
     invalid("EFS01", efs(performanceMode="fast"), says="performanceMode is fast"),
+    valid("EFS01", moving("elastic", IA, {"transitionToArchive": "AFTER_60_DAYS"}, {"transitionToPrimaryStorageClass": "AFTER_1_ACCESS"})),
+    valid("EFS01", moving("bursting", {"transitionToIa": "AFTER_1_DAY"}), edge=True),
+    invalid("EFS01", moving("elastic", {**IA, "transitionToArchive": "AFTER_60_DAYS"}), says="one transition in each policy"),
+    invalid("EFS01", moving("bursting", {"transitionToIa": "AFTER_45_DAYS"}), says="transitionToIa is AFTER_45_DAYS"),
+    invalid(
+        "EFS01", moving("elastic", IA, {"transitionToArchive": "AFTER_30_DAYS"}), says="later than transitionToIa, after 30", edge=True
+    ),
+    invalid("EFS01", moving("bursting", {"transitionToArchive": "AFTER_90_DAYS"}), says="the archive is for elastic"),
+    invalid("EFS01", moving("bursting", {"transitionToPrimaryStorageClass": "AFTER_1_DAY"}), says="allowed: AFTER_1_ACCESS"),
     valid("EFS02", efs()),
     valid("EFS02", efs(kmsKeyId="arn:aws:kms:us-east-1:123456789012:key/k")),
     valid("EFS02", efs(throughputMode="elastic")),

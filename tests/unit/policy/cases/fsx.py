@@ -181,6 +181,17 @@ SHAPES = (
     invalid("FSX07", cached("BOGUS"), says="sizingMode is BOGUS; allowed: NO_CACHE, USER_PROVISIONED, PROPORTIONAL"),
     invalid("FSX07", cached(None), says="sizingMode is unset"),
     invalid("FSX07", cached("USER_PROVISIONED", -1, throughputCapacity=0), says="size is -1"),
+    valid(
+        "FSX09", p2(weeklyMaintenanceStartTime="7:23:59", automaticBackupRetentionDays=7, dailyAutomaticBackupStartTime="00:00"), edge=True
+    ),
+    invalid("FSX09", p2(weeklyMaintenanceStartTime="0:05:00"), says="weeklyMaintenanceStartTime is 0:05:00; allowed: d:HH:MM", edge=True),
+    invalid("FSX09", scratch(weeklyMaintenanceStartTime="Sun:05:00"), says="d from 1 for Monday to 7 for Sunday"),
+    invalid("FSX09", p2(automaticBackupRetentionDays=7, dailyAutomaticBackupStartTime="5:00"), says="HH:MM, such as 05:00", edge=True),
+    invalid("FSX09", p2(automaticBackupRetentionDays=7, dailyAutomaticBackupStartTime="24:00"), says="StartTime is 24:00", edge=True),
+    valid("FSX07", p2(dataCompressionType="LZ4")),
+    invalid("FSX07", p2(dataCompressionType="ZSTD"), says="dataCompressionType is ZSTD; allowed: NONE or LZ4"),
+    valid("FSX08", scratch(importPath="s3://bucket", autoImportPolicy="NEW_CHANGED_DELETED")),
+    invalid("FSX08", scratch(importPath="s3://bucket", autoImportPolicy="NEW_AND_CHANGED"), says="autoImportPolicy is NEW_AND_CHANGED"),
     valid("FSX09", p1(automaticBackupRetentionDays=7)),
     valid("FSX09", p2(automaticBackupRetentionDays=90, dailyAutomaticBackupStartTime="03:00"), edge=True),
     valid("FSX09", p2(automaticBackupRetentionDays=0), edge=True),

@@ -205,13 +205,30 @@ INTERFACES = (
     invalid("EFA01", template([nic(0, 0, "efa")], "p6-b300.48xlarge"), says="because card 0 of p6-b300.48xlarge has no EFA", edge=True),
     invalid("EFA01", template([{"interfaceType": "efa"}], "p6-b300.48xlarge"), says="networkCardIndex is unset", edge=True),
     invalid("EFA01", template([PRIMARY, nic(17)], "p6-b300.48xlarge"), says="allowed: 1 to 16: p6-b300.48xlarge has 17", edge=True),
+    valid("EFA02", Thing(type=tokens.LAUNCH_TEMPLATE, name="t", properties={"vpcSecurityGroupIds": ["sg-1"], "networkInterfaces": []})),
+    valid(
+        "EFA02", Thing(type=tokens.LAUNCH_TEMPLATE, name="t", properties={"networkInterfaces": [{**PRIMARY, "securityGroups": ["sg-1"]}]})
+    ),
+    invalid(
+        "EFA02",
+        Thing(
+            type=tokens.LAUNCH_TEMPLATE, name="t", properties={"vpcSecurityGroupIds": ["sg-1"], "networkInterfaces": [{"deviceIndex": 0}]}
+        ),
+        says="vpcSecurityGroupIds is set beside networkInterfaces; allowed: unset",
+    ),
+    invalid(
+        "EFA02",
+        Thing(type=tokens.LAUNCH_TEMPLATE, name="t", properties={"networkInterfaces": [{**PRIMARY, "interfaceType": "EFA"}]}),
+        says="interfaceType is EFA; allowed: interface, efa, efa-only",
+        edge=True,
+    ),
     valid("EFA02", template(nics(32))),
     valid("EFA02", template([nic(0, 0, "efa"), nic(1, 1, "efa")])),
     valid("EFA02", node_class(nics(2))),
     valid("EFA02", template([PRIMARY, {"networkCardIndex": 0, "deviceIndex": 1}])),
     valid("EFA02", template([{"interfaceType": "efa"}]), edge=True),
-    invalid("EFA02", template(nics(2), vpcSecurityGroupIds=["sg-1"]), says="vpcSecurityGroupIds is [sg-1]; allowed: unset"),
-    invalid("EFA02", template(nics(2), securityGroupNames=["efa"]), says="securityGroupNames is [efa]; allowed: unset"),
+    invalid("EFA02", template(nics(2), vpcSecurityGroupIds=["sg-1"]), says="vpcSecurityGroupIds is set beside networkInterfaces; allowed"),
+    invalid("EFA02", template(nics(2), securityGroupNames=["efa"]), says="securityGroupNames is set beside networkInterfaces; allowed"),
     valid("EFA02", template(nics(2), vpcSecurityGroupIds=[]), edge=True),
     invalid("EFA02", template([PRIMARY, nic(0), nic(1), nic(0, 2)]), says="networkInterfaces[3] is a second EFA on card 0"),
     invalid("EFA02", template([nic(0, 0)]), says="it carries the node's address"),
@@ -733,6 +750,13 @@ ENVIRONMENT = (
     invalid("ENV01", pod(spec={f"{MAIN}/args": ["NCCL_PROTO=Simple python train.py"]}), says="args[0] is NCCL_PROTO=Simple"),
     valid("ENV01", pod(env={"NCCL_DEBUG": "WARN"})),
     valid("ENV01", pod(env={"FI_PROVIDER": "efa", "FI_EFA_USE_HUGE_PAGE": "0"}, efa=32)),
+    valid("ENV01", pod(env={"FI_PROVIDER": "efa;ofi_rxr,shm"}, efa=32), edge=True),
+    valid("ENV01", pod(env={"FI_PROVIDER": "^tcp,sockets"}, efa=32)),
+    valid("ENV01", pod(env={"FI_PROVIDER": "tcp"}), edge=True),
+    invalid("ENV01", pod(env={"FI_PROVIDER": "verbs"}, efa=32), says="FI_PROVIDER=verbs; allowed: efa, or unset", edge=True),
+    invalid("ENV01", pod(env={"FI_PROVIDER": "^efa"}, efa=32), says="FI_PROVIDER=^efa"),
+    valid("ENV02", pod(env={"GLOO_SOCKET_IFNAME": "eth0"})),
+    invalid("ENV02", pod(env={"GLOO_SOCKET_IFNAME": "^lo,docker"}), says="GLOO_SOCKET_IFNAME=^lo,docker; allowed: unset, or names"),
     valid("ENV01", scripted("python", "train.py", "--set", "model.layers=8")),
     valid("ENV01", config_map("export NCCL_DEBUG=INFO\npython train.py\n")),
     valid("ENV01", scripted("sh", "-c", "echo $NCCL_PROTO=x"), edge=True),
@@ -1375,4 +1399,53 @@ PLACES = (
     valid("CR01", block(OF_KEPT), reservation(), scaling_group(vpcZoneIdentifiers=["subnet-1"], maxSize=4)),
 )
 
-CASES = (*REQUESTS, *INTERFACES, *FABRIC, *PLUGINS, *ENVIRONMENT, *PLACEMENT, *CAPACITY, *PLACES)
+
+def endpoint(service: str, sources: dict[str, list[str]] | None = None, **properties: Any) -> Thing:
+    given = {"vpcId": "vpc-1", "serviceName": f"com.amazonaws.us-east-1.{service}", **properties}
+    return Thing(type=tokens.VPC_ENDPOINT, name="endpoint", properties=given, sources=sources or {})
+
+
+def reached(service: str, *rules: dict[str, Any], **properties: Any) -> tuple[Thing, Thing]:
+    """An interface endpoint, and the group that it carries."""
+    plain = {"vpcEndpointType": "Interface", "privateDnsEnabled": True, "securityGroupIds": [UNKNOWN], **properties}
+    return group("door", ingress=list(rules)), endpoint(service, {"securityGroupIds": ["door"]}, **plain)
+
+
+def ending(kind: str, date: str | None = None) -> Thing:
+    given = {"instanceType": "p5.48xlarge", "endDateType": kind, **({"endDate": date} if date else {})}
+    return Thing(type=tokens.CAPACITY_RESERVATION, name="reserved", properties=given)
+
+
+HTTPS_IN = {"protocol": "tcp", "fromPort": 443, "toPort": 443, "cidrBlocks": ["10.0.0.0/16"]}
+ROUTED: dict[str, Any] = {"routeTableIds": ["rtb-1"]}
+INTERFACE: dict[str, Any] = {"vpcEndpointType": "Interface", "privateDnsEnabled": True}
+LINK = Thing(
+    type=tokens.ROUTE_TABLE_LINK,
+    name="link",
+    properties={"vpcEndpointId": UNKNOWN, "routeTableId": "rtb-1"},
+    sources={"vpcEndpointId": ["endpoint"]},
+)
+ENDPOINTS = (
+    valid("CR01", ending("limited", "2027-01-31T12:00:00Z"), edge=True),
+    valid("CR01", ending("unlimited"), edge=True),
+    invalid("CR01", ending("limited"), says="endDate is unset; allowed: a date, because endDateType is limited"),
+    invalid("CR01", ending("unlimited", "2027-01-31T12:00:00Z"), says="allowed: unset, because endDateType is unlimited"),
+    valid("NET01", endpoint("s3", **ROUTED)),
+    valid("NET01", endpoint("s3", vpcEndpointType="Gateway"), LINK),
+    valid("NET01", endpoint("s3", vpcEndpointType="Interface", subnetIds=["subnet-1"])),
+    valid("NET01", endpoint("ecr.dkr", **INTERFACE)),
+    valid("NET01", endpoint("x", **INTERFACE, serviceName="com.amazonaws.vpce.us-east-1.vpce-svc-0123456789abcdef0")),
+    valid("NET01", endpoint("x", vpcEndpointType="Interface", serviceName="com.amazonaws.vpce.us-east-1.vpce-svc-0123456789abcdef0")),
+    valid("NET01", *reached("ecr.api", HTTPS_IN)),
+    valid("NET01", endpoint("s3express", **ROUTED), edge=True),
+    valid("NET01", *reached("sts", {**HTTPS_IN, "fromPort": 0, "toPort": 65535}), edge=True),
+    invalid("NET01", endpoint("ecr.dkr"), says="vpcEndpointType is unset (EC2 takes Gateway); allowed: Interface: ecr.dkr has no gateway"),
+    invalid("NET01", endpoint("ecr.api", vpcEndpointType="Gateway", **ROUTED), says="vpcEndpointType is Gateway; allowed: Interface"),
+    invalid("NET01", endpoint("s3"), says="the route tables of the subnets that are to use it", edge=True),
+    invalid("NET01", endpoint("s3", **ROUTED, privateDnsEnabled=True), says="a gateway has no names of its own"),
+    invalid("NET01", endpoint("s3", **ROUTED, subnetIds=["subnet-1"]), says="subnetIds is set; allowed: unset: a gateway has routes"),
+    invalid("NET01", endpoint("sts", **INTERFACE, **ROUTED), says="routeTableIds is set; allowed: unset: an interface endpoint"),
+    invalid("NET01", endpoint("sts", vpcEndpointType="Interface"), says="clients ask for the service's public name"),
+    invalid("NET01", *reached("ecr.api", {**HTTPS_IN, "fromPort": 80, "toPort": 80}), says="ingress of TCP 443 from the nodes"),
+)
+CASES = (*REQUESTS, *INTERFACES, *FABRIC, *PLUGINS, *ENVIRONMENT, *PLACEMENT, *CAPACITY, *PLACES, *ENDPOINTS)

@@ -321,6 +321,70 @@ _CASES = (
     invalid("SEC05", replace(ingress("internet-facing", "website"), name="ray"), says="it serves ray"),
 )
 
+
+def written(text: Any, kind: str = tokens.IAM_POLICY) -> Thing:
+    """A policy with a text of one's own."""
+    return Thing(type=kind, name="trainer", properties={"policy": text})
+
+
+READS = "arn:aws:s3:::bucket/*"
+NODES_TRUST = {"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}
+
+
+def aging(ends: Any = None, **moves: int) -> tuple[Thing, ...]:
+    """A closed bucket whose objects move to storage classes after so many days, and expire."""
+    rule = {"status": "Enabled", "transitions": [{"days": days, "storageClass": kind} for kind, days in moves.items()]}
+    more = {"expiration": {"days": ends}} if ends else {}
+    return (bucket(), *REST, of_bucket(tokens.BUCKET_LIFECYCLE, "ages", rules=[{**rule, **more}]))
+
+
+AGES = (
+    valid("SEC04", *aging(31, STANDARD_IA=30), edge=True),
+    valid("SEC04", *aging(None, GLACIER=0, INTELLIGENT_TIERING=0)),
+    invalid("SEC04", *aging(None, STANDARD_IA=29), says="days is 29; allowed: at least 30 to STANDARD_IA", edge=True),
+    invalid("SEC04", *aging(60, GLACIER=60), says="expiration.days is 60; allowed: more than 60, the days to GLACIER", edge=True),
+    invalid(
+        "SEC04",
+        bucket(),
+        *REST,
+        of_bucket(tokens.BUCKET_VERSIONING, "versions", versioningConfiguration={"status": "enabled"}),
+        says="status is enabled; allowed: Enabled, Suspended, Disabled",
+    ),
+)
+# What IAM refuses for its form.
+FORM = (
+    valid("SEC03", role(NODES_TRUST)),
+    valid("SEC03", written({"Version": "2008-10-17", "Statement": allow("s3:GetObject", READS)})),
+    valid("SEC03", written(json.dumps({"Statement": {"Effect": "Deny", "NotAction": ["s3:*"], "NotResource": [READS]}})), edge=True),
+    valid("SEC03", policy(allow(["ec2:Describe*", "route53-recovery-control-config:List*"], "*"))),
+    valid("SEC03", role({**POD_TRUST, "Action": "sts:*"}), edge=True),
+    valid("SEC03", role({**POD_TRUST, "Action": "sts:AssumeRole"}, {**POD_TRUST, "Action": "sts:TagSession"}), edge=True),
+    valid("SEC03", role({"Effect": "Deny", "NotPrincipal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"})),
+    invalid("SEC03", written("{'Version': 1}"), says="policy is no JSON; allowed: JSON"),
+    invalid("SEC03", written("arn:aws:iam::aws:policy/ReadOnlyAccess", tokens.IAM_ROLE_POLICY), says="policy is no JSON"),
+    invalid(
+        "SEC03",
+        written({"Version": "2012-10-18", "Statement": allow("s3:GetObject", READS)}),
+        says="of version 2012-10-18; allowed: Version 2012-10-17 or 2008-10-17",
+        edge=True,
+    ),
+    invalid("SEC03", policy({**allow("s3:GetObject", READS), "Effect": "allow"}), says="Effect allow; allowed: Effect Allow or Deny"),
+    invalid("SEC03", policy({"Effect": "Allow", "Action": "s3:GetObject"}), says="Resource or NotResource in each statement"),
+    invalid("SEC03", policy({"Effect": "Allow", "Resource": READS}), says="Action or NotAction in each statement"),
+    invalid(
+        "SEC03", policy(allow("GetObject", READS)), says="action GetObject; allowed: actions with the prefix of their service", edge=True
+    ),
+    invalid("SEC03", policy(allow("s3:GetObject", "bucket/*")), says="resource bucket/*; allowed: ARNs, or *", edge=True),
+    invalid("SEC03", policy(allow("s3:GetObject", READS, Principal="*")), says="no Principal: that is not for what is attached"),
+    invalid("SEC03", role({**NODES_TRUST, "Resource": "*"}), says="no Resource: that is not for a trust"),
+    invalid("SEC03", role({"Effect": "Allow", "Action": "sts:AssumeRole"}), says="Principal or NotPrincipal in each statement"),
+    invalid("SEC03", role(POD_TRUST, inlinePolicies=[{"name": "x", "policy": "{"}]), says="inlinePolicies[0].policy is no JSON"),
+    invalid("SEC03", role({**POD_TRUST, "Action": "sts:AssumeRole"}), says="allowed: sts:TagSession too for pods.eks", edge=True),
+    invalid(
+        "SEC03", role({**POD_TRUST, "Action": "sts:AssumeRoleWithWebIdentity"}), says="sts:AssumeRole and sts:TagSession too for pods.eks"
+    ),
+)
+
 DETAILS = (
     # IAM's patterns: any case, * and ?, and what is all of it in other words.
     valid("SEC03", policy(allow("s3:*Object*", "arn:aws:s3:::bucket/*"))),
@@ -527,6 +591,21 @@ DETAILS = (
         )
     ),
     # Throughput goes with IOPS, and IOPS beyond the first 3000 with size.
+    valid("SEC02", disk(volumeType="gp2", iops=0, throughput=0), edge=True),
+    valid("SEC02", disk(volumeType=None, iops=3000)),
+    valid("SEC02", volume(type="st1", size=125), edge=True),
+    valid("SEC02", volume(type="io1", size=20, iops=1000), edge=True),
+    valid("SEC02", class_disk(volumeType="io1", volumeSize="4Gi", iops=100), edge=True),
+    invalid("SEC02", disk(volumeType="gp2", throughput=125), says="throughput is 125; allowed: unset on gp2, which takes none"),
+    invalid("SEC02", disk(volumeType="gp2", iops=3000), says="iops is 3000; allowed: unset on gp2"),
+    invalid("SEC02", disk(volumeType="io1", iops=1000, throughput=125), says="throughput is 125; allowed: unset on io1"),
+    invalid("SEC02", volume(type="io1"), says="iops is unset; allowed: 100 to 64000 on io1, which has no default"),
+    invalid("SEC02", class_disk(volumeType="io2", iops=99), says="100 to 256000 on io2", edge=True),
+    invalid("SEC02", volume(type="io1", size=20, iops=1001), says="at most 1000 on 20 GiB: 50 for each GiB", edge=True),
+    invalid("SEC02", volume(type="io2", size=4, iops=4001), says="at most 4000 on 4 GiB: 1000 for each GiB", edge=True),
+    invalid("SEC02", volume(type="sc1", size=124), says="size is 124; allowed: at least 125 GiB on sc1", edge=True),
+    invalid("SEC02", volume(type="gp2", size=16385), says="at most 16384 GiB on gp2", edge=True),
+    invalid("SEC02", disk(volumeType="gp4"), says="volumeType is gp4; allowed: gp3, gp2, io1"),
     valid("SEC02", volume(throughput=750), edge=True),
     valid("SEC02", volume(throughput=1000, iops=4000), edge=True),
     valid("SEC02", volume(iops=5000, size=10), edge=True),
@@ -541,4 +620,4 @@ DETAILS = (
     invalid("SEC02", volume(iops=3001, size=1), says="at most 3000 on 1 GiB", edge=True),
 )
 
-CASES = (*_CASES, *DETAILS)
+CASES = (*_CASES, *AGES, *FORM, *DETAILS)
