@@ -19,6 +19,8 @@ _FACTS = load("deepspeed")
 _NEAR = 0.8
 """How alike a key and a known one are at least where the known one is meant."""
 _POSITIVE = "a whole number of at least 1"
+_OFFLOADS = (("offload_param", "cpu_offload_param", 3), ("offload_optimizer", "cpu_offload", 1))
+"""A part, the key of old for it, and the least stage that offloads what it is about."""
 _NEEDED = {"total_num_steps": "the run's optimizer steps: the rate has no horizon without"}
 
 
@@ -164,11 +166,11 @@ def _zero(config: Resource, report: Report) -> None:
         if _given(zero, "stage") and (number is None or not 0 <= number <= 3):
             report.refuse(config, stage, allowed="0, 1, 2 or 3", found="null" if stage.raw is None else None)
             return
-    for name, old, least in (("offload_param", "cpu_offload_param", 3), ("offload_optimizer", "cpu_offload", 1)):
+    for name, old, least in _OFFLOADS:
         with report.part():
             _offload(config, zero.at(name), name, least, _stage(config), report)
         with report.part():
-            if truth(zero.at(old).value) and _stage(config) < least:
+            if _is_idle(config, old):
                 report.refuse(config, zero.at(old), allowed=f"false {_idle_below(name, least, _stage(config))}")
 
 
@@ -189,6 +191,12 @@ def _offload(config: Resource, offload: Node, name: str, least: int, stage: int,
 
 def _idle_below(name: str, least: int, stage: int) -> str:
     return f"under stage {stage}: {name} works from stage {least} on and is ignored below"
+
+
+def _is_idle(config: Resource, name: str) -> bool:
+    """Whether a key is one of old that asks for an offload which the stage does not do."""
+    node = config.at("zero_optimization", name)
+    return any(name == old and _stage(config) < least and truth(node.value) for _, old, least in _OFFLOADS)
 
 
 def _keys(config: Resource, report: Report) -> None:
@@ -214,7 +222,7 @@ def _keys(config: Resource, report: Report) -> None:
         norm = config.at("optimizer", "params", "max_grad_norm")
         if norm.present:
             report.refuse(config, norm, allowed="nothing: DeepSpeed clips by gradient_clipping, beside optimizer", found="set")
-    for check in (parameters, _misspelt, _zero_keys):
+    for check in (parameters, _open_keys, _zero_keys):
         with report.part():
             check(config, report)
     for keys, section in sections().items():
@@ -238,9 +246,9 @@ def _section_keys(config: Resource, keys: tuple[str, ...], report: Report) -> No
             report.refuse(config, node, allowed=allowed, found="set, but no such key exists")
 
 
-def _misspelt(config: Resource, report: Report) -> None:
+def _open_keys(config: Resource, report: Report) -> None:
     """Keys of sections of which DeepSpeed reads some and leaves the rest to others, where they are meant for one that it reads."""
-    for section, known in _FACTS["misspelt"].items():
+    for section, known in _FACTS["openSections"].items():
         renamed = _FACTS["renamed"].get(section, {})
         for name, node in config.at(section).entries():
             if name in renamed:
@@ -250,22 +258,26 @@ def _misspelt(config: Resource, report: Report) -> None:
 
 
 def _zero_keys(config: Resource, report: Report) -> None:
-    zero = config.at("zero_optimization")
-    stage = _stage(config)
+    zero, stage = config.at("zero_optimization"), _stage(config)
     for name, node in zero.entries():
-        if name in _FACTS["removedZero"]:
-            report.refuse(config, node, allowed="nothing: DeepSpeed has removed it", found="set")
-        elif name in _FACTS["idleZero"]:
-            report.refuse(config, node, allowed=f"{_FACTS['idleZero'][name]}: the key is deprecated and sets nothing", found="set")
-        elif name in _FACTS["stage3Zero"] and stage < 3:
-            report.refuse(config, node, allowed=f"nothing under stage {stage}: it only acts in stage 3", found="set")
-        elif name in _FACTS["stage3Features"] and stage < 3 and _is_used(name, node):
-            report.refuse(config, node, allowed=f"unset under stage {stage}: it only acts in stage 3")
-        elif name in _FACTS["deprecatedZero"]:
-            _deprecated(config, node, name, report)
+        with report.part():
+            _zero_key(config, node, name, stage, report)
     elastic = zero.at("elastic_checkpoint")
     if stage == 3 and truth(elastic.value):
         report.refuse(config, elastic, allowed="false under stage 3, which can save no such checkpoint")
+
+
+def _zero_key(config: Resource, node: Node, name: str, stage: int, report: Report) -> None:
+    if name in _FACTS["removedZero"]:
+        report.refuse(config, node, allowed="nothing: DeepSpeed has removed it", found="set")
+    elif name in _FACTS["idleZero"]:
+        report.refuse(config, node, allowed=f"{_FACTS['idleZero'][name]}: the key is deprecated and sets nothing", found="set")
+    elif name in _FACTS["stage3Zero"] and stage < 3:
+        report.refuse(config, node, allowed=f"nothing under stage {stage}: it only acts in stage 3", found="set")
+    elif name in _FACTS["stage3Features"] and stage < 3 and _is_used(name, node):
+        report.refuse(config, node, allowed=f"unset under stage {stage}: it only acts in stage 3")
+    elif name in _FACTS["deprecatedZero"]:
+        _deprecated(config, node, name, report)
 
 
 def _is_used(name: str, node: Node) -> bool:
@@ -274,7 +286,9 @@ def _is_used(name: str, node: Node) -> bool:
 
 
 def _deprecated(config: Resource, node: Node, name: str, report: Report) -> None:
-    """A key that DeepSpeed takes for another one, unless both are there."""
+    """A key that DeepSpeed takes for another one, unless both are there; what stands idle is DSP04's."""
+    if _is_idle(config, name):
+        return
     names = _FACTS["deprecatedZero"][name]
     zero = config.at("zero_optimization")
     # DeepSpeed's models leave out what says auto.
@@ -291,10 +305,6 @@ def _together(config: Resource, report: Report) -> None:
         stages = config.at("pipeline", "stages")
         if stage >= 2 and (stages.integer() or 0) > 1:
             report.refuse(config, config.at("zero_optimization", "stage"), allowed="0 or 1 with pipeline stages")
-    with report.part():
-        optimizer = config.at("optimizer", "type")
-        if optimizer.text().lower() in ("onebitadam", "onebitlamb", "zerooneadam"):
-            report.refuse(config, optimizer, allowed=", ".join(_FACTS["optimizers"]))
     for check in (_untested, _without_norm, _summed, _half_masters, _scaled_before, _contiguous):
         with report.part():
             check(config, stage, report)
@@ -520,7 +530,7 @@ RULES = (
         types=_TYPES,
         check=_together,
         why="DeepSpeed stops at initialisation on all ranks.",
-        fix="use stage 0 or 1 with pipelines, a current optimizer, and say where it is one that ZeRO is not tested with.",
+        fix="use stage 0 or 1 with pipelines, and say where the optimizer is one that ZeRO is not tested with.",
         source="DeepSpeed 0.19.8: pipe/engine.py, runtime/config.py, runtime/engine.py (checks of optimizer and experts), zero/utils.py, "
         "zero/stage_1_and_2.py, zero/stage3.py, activation_checkpointing/checkpointing.py",
         valid=(_ds(zero_optimization={"stage": 1}, pipeline={"stages": 4}),),

@@ -37,7 +37,7 @@ def _known(config: Resource) -> Sequence[str]:
     optimizers, name = load("deepspeed")["optimizerParameters"], config.at("optimizer", "type").text().lower()
     if name in _ADAMS:
         made = "torch" if _is_of_torch(config) else "cpu" if _is_offloaded(config) else "fused"
-        return [*optimizers["popped"], *optimizers[f"adam on {made}"]]
+        return [*optimizers["own"], *optimizers[f"adam on {made}"]]
     return optimizers.get(f"{name} on cpu", ()) if _is_offloaded(config) and name != "lamb" else optimizers.get(name, ())
 
 
