@@ -9,12 +9,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeGuard
 
 from guardrails.facts import load
 from guardrails.node import Node
+from guardrails.rule import Resource
 
 AUTO = "auto"
+GLOBAL, MICRO, STEPS = "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
 _TRUE = frozenset({"1", "on", "t", "true", "y", "yes"})
 _FALSE = frozenset({"0", "off", "f", "false", "n", "no"})
 _WHOLE = re.compile(r"[+-]?[0-9](_?[0-9]){0,30}(\.0*)?")
@@ -99,6 +101,27 @@ def numeric(value: Any) -> float | None:
     return float(value) if isinstance(value, str) and _NUMBER.fullmatch(value.strip()) else None
 
 
+def counts(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number as Python has it, which digits in a text are not."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def given(node: Node, name: str) -> bool:
+    """Whether a mapping has a key, be it for null."""
+    return isinstance(node.value, dict) and name in node.value
+
+
+def stage_of(config: Resource) -> int:
+    """ZeRO's stage, 0 where there is none."""
+    zero = config.at("zero_optimization")
+    return int(zero.value) if isinstance(zero.value, bool) else whole(zero.at("stage").value) or 0
+
+
+def bf16_of(config: Resource) -> Node:
+    """The part on bf16, which has two names."""
+    return config.at("bf16") if config.at("bf16").present else config.at("bfloat16")
+
+
 @cache
 def sections() -> Mapping[tuple[str, ...], Section]:
     """The parts of a configuration that are known, by the keys that lead there; the whole of it has none."""
@@ -130,9 +153,9 @@ def trainer_fills(config: Node) -> bool:
 
 
 def _field(kind: str | Mapping[str, Any]) -> Field:
-    given = {"is": kind} if isinstance(kind, str) else dict(kind)
-    of, any_case = tuple(given.pop("of", ())), given.pop("anyCase", False)
-    return Field(kinds=tuple(given.pop("is").split("|")), of=of, any_case=any_case, **given)
+    row = {"is": kind} if isinstance(kind, str) else dict(kind)
+    of, any_case = tuple(row.pop("of", ())), row.pop("anyCase", False)
+    return Field(kinds=tuple(row.pop("is").split("|")), of=of, any_case=any_case, **row)
 
 
 def _chosen(field: Field, value: Any) -> bool:
