@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from guardrails import command, environment
-from guardrails.csi import claim_of, lustre_of, volume_of
 from guardrails.fsx_link import CHECKPOINT
 from guardrails.links import decided, named
 from guardrails.lustre import SCRATCH, Shape, file_system, storage_class
@@ -17,6 +16,7 @@ from guardrails.template import GPU, LAUNCHER, POD_TYPES, WORKER, PodTemplate, o
 from guardrails.tokens import CONFIG_MAP, LUSTRE, MPI_JOB, PERSISTENT_VOLUME, STORAGE_CLASS, VOLCANO_JOB, VOLUME_CLAIM
 from guardrails.upload import uploads
 from guardrails.volcano_admission import mpi_tasks
+from guardrails.volume import claim_of, lustre_of, volume_of
 from guardrails.world import TRAINERS, mounted_config_maps, programs, trains
 
 _DIRECTORY = ("--save", "--save-dir")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from guardrails.csi import EBS_DRIVERS, EFS_DRIVER, claim_of, class_name, maker_of
+from guardrails.csi import EBS_DRIVERS, EFS_DRIVER
 from guardrails.facts import instance_types
 from guardrails.lustre import LUSTRE_DRIVER
 from guardrails.node import Node
@@ -13,6 +13,7 @@ from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.template import POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import DAEMON_SET, PERSISTENT_VOLUME, POD, STORAGE_CLASS, VOLUME_CLAIM
+from guardrails.volume import claim_of, class_name, maker_of
 
 _OF_WINDOWS = r"(?:dir_mode|file_mode|uid|gid|username|domain|vers=[123]\.\d?0?)(?:=.*)?|mfsymlinks|forceuid|forcegid|nobrl"
 _FOREIGN: Mapping[str, tuple[re.Pattern[str], str]] = {

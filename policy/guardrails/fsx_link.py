@@ -2,7 +2,6 @@
 
 import re
 
-from guardrails.csi import lustre_of, volume_of
 from guardrails.facts import load
 from guardrails.fsx import bucket_of, in_bucket, repository_paths
 from guardrails.links import targets
@@ -11,6 +10,7 @@ from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.tokens import BUCKET, BUCKET_VERSIONING, DRA, LUSTRE, PERSISTENT_VOLUME, VOLUME_CLAIM
+from guardrails.volume import lustre_of, volume_of
 
 CHECKPOINT = re.compile(r"(?<![a-z])(checkpoints?|ckpts?)(?![a-z])", re.IGNORECASE)
 # The kind of the FSx controller of ACK, which people write such a field into.
