@@ -57,9 +57,9 @@ def _ends(program: Program, report: Report) -> None:
     for reservation in program.of(CAPACITY_RESERVATION):
         with report.part():
             kind, date = reservation.at("endDateType").text(), reservation.at("endDate")
-            if kind == "limited" and not date.present:
+            if kind == "limited" and not date.text():
                 report.refuse(reservation, date, allowed="a date, because endDateType is limited")
-            elif kind == "unlimited" and date.present:
+            elif kind == "unlimited" and date.text():
                 report.refuse(reservation, date, allowed="unset, because endDateType is unlimited")
 
 

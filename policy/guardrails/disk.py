@@ -49,15 +49,15 @@ def _of_kind(resource: Resource, ebs: Node, size: Node, kind: Mapping[str, Any],
 
 
 def _rate(resource: Resource, place: Node, key: str, kind: Mapping[str, Any], report: Report) -> None:
-    bounds, number = kind.get(key), place.integer()
+    bounds, number, needed = kind.get(key), place.integer(), key in kind.get("needs", ())
+    # The provider takes 0 for what a program doesn't say.
+    if (number == 0 or not place.present) and not needed:
+        return
     if bounds is None:
-        # The provider sends 0 where a program says nothing.
-        if place.present and number != 0:
-            report.refuse(resource, place, allowed=f"unset on {kind['name']}, which takes none")
+        report.refuse(resource, place, allowed=f"unset on {kind['name']}, which takes none")
         return
     least, most = bounds
-    needed = key in kind.get("needs", ())
-    if (place.present or needed) and (number is None or not least <= number <= most):
+    if number is None or not least <= number <= most:
         report.refuse(resource, place, allowed=f"{least} to {most} on {kind['name']}{', which has no default' if needed else ''}")
 
 
@@ -97,7 +97,8 @@ def _ratio(resource: Resource, ebs: Node, size: Node, kind: Mapping[str, Any], r
 def _iops(ebs: Node, kind: Mapping[str, Any]) -> int:
     """The IOPS that a disk gets; 0 where it says something else than a number."""
     place = ebs.at("iops")
-    return (place.integer() or 0) if place.present else kind["iops"][0]
+    number = place.integer() if place.present else 0
+    return number or (kind["iops"][0] if number == 0 else 0)
 
 
 def _gib(size: Node) -> float | None:

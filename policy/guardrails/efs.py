@@ -57,7 +57,7 @@ def _throughput(resource: Resource, facts: Mapping[str, Any], report: Report) ->
 def _lifecycle(resource: Resource, facts: Mapping[str, Any], report: Report) -> None:
     known, days = facts["transitions"], dict[str, int]()
     for policy in resource.at("lifecyclePolicies").elements():
-        given = [key for key in known if policy.at(key).present]
+        given = [key for key in known if policy.at(key).text()]
         if len(given) != 1:
             report.refuse(resource, policy, allowed="one transition in each policy", found=f"one with {' and '.join(given) or 'none'}")
         for key in given:

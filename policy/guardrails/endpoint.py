@@ -14,6 +14,11 @@ _AWS = re.compile(r"(?:cn\.)?com\.amazonaws\.[a-z]{2,4}(?:-[a-z]+)+-[0-9]\.([a-z
 _WITH_GATEWAYS = ("s3", "dynamodb", "s3express")
 _DEFAULT = "Gateway"
 _HTTPS = 443
+_OF_NODES = frozenset(
+    {"autoscaling", "ec2", "ec2messages", "ecr.api", "ecr.dkr", "eks", "eks-auth", "elasticloadbalancing", "fsx", "kms", "logs", "s3"}
+    | {"secretsmanager", "sqs", "ssm", "ssmmessages", "sts"}
+)
+"""What nodes and their drivers ask by HTTPS; others, such as email-smtp, have ports of their own."""
 
 
 def _endpoints(program: Program, report: Report) -> None:
@@ -40,7 +45,7 @@ def _gateway(program: Program, endpoint: Resource, kind: Node, report: Report) -
         return
     for key in ("subnetIds", "securityGroupIds"):
         place = endpoint.at(key)
-        if place.present and place.raw != []:
+        if place.value not in (None, []):
             report.refuse(endpoint, place, allowed="unset: a gateway has routes, no interfaces", found="set")
     if flag(endpoint.at("privateDnsEnabled")) is True:
         report.refuse(endpoint, endpoint.at("privateDnsEnabled"), allowed="unset: a gateway has no names of its own")
@@ -58,7 +63,7 @@ def _is_routed(program: Program, endpoint: Resource) -> bool:
 def _interface(program: Program, endpoint: Resource, report: Report) -> None:
     routes, private = endpoint.at("routeTableIds"), endpoint.at("privateDnsEnabled")
     with report.part():
-        if routes.present and routes.raw != []:
+        if routes.value not in (None, []):
             report.refuse(endpoint, routes, allowed="unset: an interface endpoint is reached by its address", found="set")
     with report.part():
         if flag(private) is not True and _service(endpoint) and _service(endpoint) not in _WITH_GATEWAYS:
@@ -72,10 +77,10 @@ def _https(program: Program, endpoint: Resource, report: Report) -> None:
     place = endpoint.at("securityGroupIds")
     groups = targets(program, endpoint, "securityGroupIds", SECURITY_GROUP)
     # A group that is made elsewhere may let nodes in.
-    if not groups or len(groups) < len(list(place.elements())) or not _service(endpoint):
+    if not groups or len(groups) < len(list(place.elements())) or _service(endpoint) not in _OF_NODES:
         return
     if not is_open(program, groups, "ingress", _HTTPS, _HTTPS):
-        found = f"{', '.join(group.name for group in groups)}, which lets nobody in on it"
+        found = f"{', '.join(group.name for group in groups)}, which lets nobody in on TCP {_HTTPS}"
         report.refuse(endpoint, place, allowed=f"a group with ingress of TCP {_HTTPS} from the nodes", found=found)
 
 

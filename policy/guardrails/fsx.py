@@ -161,7 +161,7 @@ def storage_type(shape: Shape, report: Report) -> None:
 
 def _compression(shape: Shape, report: Report) -> None:
     place, known = shape.at("dataCompressionType"), load("lustre")["compressions"]
-    if place.present and place.text() not in known:
+    if place.text() not in ("", *known):
         report.refuse(shape.resource, place, allowed=" or ".join(known))
 
 
@@ -216,7 +216,7 @@ def repository_paths(shape: Shape, report: Report) -> None:
             report.refuse(shape.resource, place, allowed=f"only beside {come.path.rpartition('.')[2]}")
         return
     policy, known = shape.at("autoImportPolicy"), load("lustre")["importPolicies"]
-    if policy.present and policy.text() not in known:
+    if policy.text() not in ("", *known):
         report.refuse(shape.resource, policy, allowed=", ".join(known))
     for place in (come, go):
         if place.present and not in_bucket(place.text()):
@@ -243,7 +243,7 @@ def _times(shape: Shape, report: Report) -> None:
         with report.part():
             place = shape.at(key)
             # YAML takes a time without quotes for a number.
-            if place.present and not pattern.fullmatch(place.text()):
+            if place.text() and not pattern.fullmatch(place.text()):
                 report.refuse(shape.resource, place, allowed=allowed)
 
 
@@ -253,9 +253,10 @@ def backups(shape: Shape, report: Report) -> None:
     most = load("lustre")["backupDaysMost"]
     days, start = shape.at("automaticBackupRetentionDays"), shape.at("dailyAutomaticBackupStartTime")
     if shape.deployment in SCRATCH:
-        kept = [shape.at("kmsKeyId"), *([days] if days.integer() != 0 else []), start]
+        kept = [shape.at("kmsKeyId"), *([days] if days.integer() != 0 else []), *([start] if start.text() else [])]
         for place in kept:
-            if place.present:
+            # A key that the program makes is no less one before it is known.
+            if not place.known or place.text():
                 report.refuse(shape.resource, place, allowed=f"unset, because deploymentType is {shape.deployment_words}")
         return
     count = days.integer()
@@ -263,7 +264,7 @@ def backups(shape: Shape, report: Report) -> None:
         report.refuse(shape.resource, days, allowed=f"0 to {most} days")
     if count and shape.at("importPath").present:
         report.refuse(shape.resource, days, allowed="0, because an import path links the file system to S3")
-    if start.present and not count:
+    if start.text() and not count:
         report.refuse(shape.resource, start, allowed="only with automaticBackupRetentionDays above 0")
 
 

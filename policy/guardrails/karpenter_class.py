@@ -131,6 +131,8 @@ def _identity(resource: Resource, report: Report) -> None:
     with report.part():
         role, profile = spec.at("role"), spec.at("instanceProfile")
         given = [place.raw not in (None, "") for place in (role, profile)]
+        if all(given):
+            given = [bool(place.text()) for place in (role, profile)]
         if given[0] == given[1]:
             found = "both role and instanceProfile" if given[0] else "without role and instanceProfile"
             report.refuse(resource, spec, allowed="exactly one of role and instanceProfile", found=found)

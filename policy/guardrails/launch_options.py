@@ -1,5 +1,6 @@
 """What launchers refuse of their own command line, or make less of."""
 
+import difflib
 import re
 
 from guardrails import command, gang
@@ -25,7 +26,9 @@ def _processes(resource: Resource, container: Node, call: command.Invocation, re
     told, known = gang.setting(call, container, "--nproc-per-node") or "", load("launchers")["processWords"]
     if _WORD.fullmatch(told) and told not in known:
         allowed = f"--nproc-per-node with a number, or one of {', '.join(known)}"
-        report.refuse(resource, command.place(container), allowed=allowed, found=f"--nproc-per-node {told}")
+        # A back end of another maker brings a word of its own.
+        tell = report.refuse if not told[:1].isalpha() or difflib.get_close_matches(told, known) else report.advise
+        tell(resource, command.place(container), allowed=allowed, found=f"--nproc-per-node {told}")
 
 
 def _rank(resource: Resource, container: Node, call: command.Invocation, report: Report) -> None:

@@ -129,7 +129,7 @@ def _variables(resource: Resource, container: Node, report: Report) -> None:
         with report.part():
             value, source = variable.at("value"), variable.at("valueFrom")
             _texts(resource, [value], report)
-            if value.raw not in (None, "") and source.present:
+            if source.present and value.text():
                 report.refuse(resource, value, allowed="value or valueFrom, one of both", found=f"both, for {variable.at('name').text()}")
             field = source.at("fieldRef", "fieldPath")
             if field.present and field.text() not in (*_FIELDS, *_ADDRESSES) and not _FIELD.fullmatch(field.text()):

@@ -131,7 +131,7 @@ def is_training_pool(pool: Resource) -> bool:
     if any(taint.at("key").text() in devices for taint in taints):
         return True
     # A limit of none keeps accelerators out.
-    return any(key in devices and limit.present and limit.raw not in (0, "0") for key, limit in pool.at("spec", "limits").entries())
+    return any(key in devices and limit.value not in (None, 0, "0") for key, limit in pool.at("spec", "limits").entries())
 
 
 @remembered

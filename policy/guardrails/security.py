@@ -9,7 +9,7 @@ from guardrails.disk import disks
 from guardrails.facts import load
 from guardrails.firewall import GROUP_TYPES, Opening, anywhere, written
 from guardrails.fsx_link import CHECKPOINT
-from guardrails.links import decided
+from guardrails.links import decided, demand
 from guardrails.lustre import flag
 from guardrails.node import Node, Undecided
 from guardrails.program import Program
@@ -75,8 +75,18 @@ def _buckets(program: Program, report: Report) -> None:
 
 
 def _of(program: Program, bucket: Resource, kind: str) -> list[Resource]:
-    """The resources of a kind that belong to the bucket."""
-    return [each for each in program.of(kind) if _belongs(each, bucket)]
+    """The resources of a kind that belong to the bucket.
+
+    Raises:
+        Undecided: none does yet, and the name of one may come to be the bucket's.
+    """
+    found = [each for each in program.of(kind) if _belongs(each, bucket)]
+    buckets = {each.urn for each in program.of(BUCKET)}
+    for each in program.of(kind) if not found else ():
+        if buckets.isdisjoint(each.sources.get("bucket", ())):
+            for place in (each.at("bucket"), bucket.at("bucket"), bucket.at("id")):
+                demand(place)
+    return found
 
 
 def _belongs(each: Resource, bucket: Resource) -> bool:

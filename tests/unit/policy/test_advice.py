@@ -9,7 +9,7 @@ from guardrails.judge import by_id
 from guardrails.template import GPU
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import Thing, analyze
-from tests.unit.policy.cases import csi, custom_resource, deepspeed, network, pod, pod_memory, ray, volcano
+from tests.unit.policy.cases import batch_job, csi, custom_resource, deepspeed, network, pod, pod_memory, ray, volcano
 
 pytestmark = pytest.mark.policy
 
@@ -25,6 +25,7 @@ ADVICE: Sequence[tuple[str, tuple[Thing, ...]]] = (
     ("DSP05", (deepspeed.zero(2, cpu_offload=True),)),
     ("DSP05", (deepspeed.zero(3, **{deepspeed.OLD_GATHER: True}),)),
     ("DSP06", (deepspeed.checkpointed(number_checkpoints=None),)),
+    ("JOB03", (batch_job.torchrun("--nnodes=4", "--nproc-per-node=musa", *batch_job.C10D),)),
     ("EFA06", (pod.efa_on(16, "p5.48xlarge"),)),
     ("KUB01", (custom_resource.rocks_db(),)),
     ("POD07", (pod_memory.working(),)),
@@ -42,6 +43,7 @@ REFUSED: Sequence[tuple[str, tuple[Thing, ...]]] = (
     ("EFA04", (*CLOSED_FABRIC, network.pod({"pool": "p5"}, efa=32))),
     ("DSP05", (deepspeed.zero(2, cpu_offload=True, offload_optimizer=None),)),
     ("DSP06", (deepspeed.checkpointed(partition_activations=False),)),
+    ("JOB03", (batch_job.torchrun("--nnodes=4", "--nproc-per-node=gpus", *batch_job.C10D),)),
     ("DSP05", (deepspeed.zero(3, cpu_offload_use_pin_memory=True),)),
     ("KUB01", (custom_resource.fault_tolerant(),)),
     ("POD07", (pod_memory.shm(limits={GPU: 8}),)),

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from tests.unit.policy.cases.csi import CSI, FILES, FROM_FILES, MADE, volume
 from tests.unit.policy.cases.eks import MADE_ENTRY, MADE_ROLE, TRAINING, entry, in_cluster, of_cluster, policy, policy_of
 from tests.unit.policy.cases.network import CLOSED, CLUSTER, ML, OPEN, carrying, group, two_lists
 from tests.unit.policy.cases.pod_devices import IN_P5, USER_DATA, hungry
+from tests.unit.policy.cases.security import REST
 from tests.unit.policy.mutation import REMOVE, with_each
 from tests.unit.policy.test_cases import name
 
@@ -45,6 +47,30 @@ def test_an_unknown_in_a_refused_program_is_refused_or_listed(case: Case) -> Non
             silent.append(place)
         assert {d.mandatory for d in said if d.message in found} <= level, f"downgraded by an unknown at {place}"
     assert not silent, f"{case.rule} passes in silence with an unknown at {silent}"
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if not case.refused], ids=name)
+def test_an_unknown_in_a_valid_program_is_not_refused(case: Case) -> None:
+    """What isn't known may come to be what was valid there, unless it comes from another thing of the program."""
+    if case.rule == "HLM01":  # It tells of what can't be seen.
+        return
+    rule, come = RULE_BY_ID[case.rule], {f"{thing.name}:{key}" for thing in case.things for key in thing.sources}
+    refused = []
+    for place, things in with_each(case.things, UNKNOWN):
+        # Nobody computes the name of a task.
+        if place.partition("/")[0] in come or re.search("/tasks/[0-9]+/name$", place):
+            continue
+        refused += [place] if violations(analyze(*things, rules=[rule]), case.rule) else []
+    assert not refused, f"{case.rule} refuses an unknown at {refused}"
+
+
+def test_settings_for_a_bucket_whose_name_is_made_up_elsewhere_may_be_its_own() -> None:
+    given = {"bucket": UNKNOWN}
+    bucket = Thing(type=tokens.BUCKET, name="store", properties=given, sources={"bucket": ["suffix"]})
+    rest = [replace(each, sources={"bucket": ["suffix"]}) for each in REST]
+    said = analyze(bucket, *rest, rules=[RULE_BY_ID["SEC04"]])
+    assert violations(said, "SEC04") == []
+    assert "needs closed.bucket" in not_evaluated(said, "SEC04")[0]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)

@@ -162,6 +162,8 @@ OPTIONS = (
     invalid(
         "JOB03", torchrun("--nnodes=4", "--nproc-per-node=all", *C10D), says="--nproc-per-node all; allowed: --nproc-per-node with a number"
     ),
+    invalid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=gpus", *C10D), says="--nproc-per-node gpus; allowed", edge=True),
+    invalid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=musa", *C10D), says="--nproc-per-node musa; allowed", edge=True),
     invalid("JOB03", torchrun("--nnodes=4", "--nproc-per-node=0", *C10D), says="--nproc-per-node 0", edge=True),
     valid("JOB03", torchrun(*STATIC, "--node-rank=3", **ONE_POD), edge=True),
     invalid("JOB03", torchrun(*STATIC, "--node-rank=4", **ONE_POD), says="rank 4; allowed: a rank below 4", edge=True),

@@ -128,6 +128,7 @@ CASES = (
     valid("EFS03", point({PATH: "/teams/vision"})),
     valid("EFS03", point({f"{CREATION}/permissions": "0700"})),
     valid("EFS01", efs(throughputMode="elastic")),
+    valid("EFS01", moving("elastic", {**IA, "transitionToArchive": ""}), edge=True),
     valid("EFS01", efs()),
     valid("EFS01", efs(throughputMode="provisioned", provisionedThroughputInMibps=1), edge=True),
     valid("EFS01", efs(throughputMode="provisioned", provisionedThroughputInMibps=3414), edge=True),

@@ -1412,7 +1412,7 @@ def reached(service: str, *rules: dict[str, Any], **properties: Any) -> tuple[Th
 
 
 def ending(kind: str, date: str | None = None) -> Thing:
-    given = {"instanceType": "p5.48xlarge", "endDateType": kind, **({"endDate": date} if date else {})}
+    given = {"instanceType": "p5.48xlarge", "endDateType": kind, **({} if date is None else {"endDate": date})}
     return Thing(type=tokens.CAPACITY_RESERVATION, name="reserved", properties=given)
 
 
@@ -1428,7 +1428,9 @@ LINK = Thing(
 ENDPOINTS = (
     valid("CR01", ending("limited", "2027-01-31T12:00:00Z"), edge=True),
     valid("CR01", ending("unlimited"), edge=True),
+    valid("CR01", ending("unlimited", "")),
     invalid("CR01", ending("limited"), says="endDate is unset; allowed: a date, because endDateType is limited"),
+    invalid("CR01", ending("limited", ""), says="allowed: a date, because endDateType is limited"),
     invalid("CR01", ending("unlimited", "2027-01-31T12:00:00Z"), says="allowed: unset, because endDateType is unlimited"),
     valid("NET01", endpoint("s3", **ROUTED)),
     valid("NET01", endpoint("s3", vpcEndpointType="Gateway"), LINK),
@@ -1437,6 +1439,10 @@ ENDPOINTS = (
     valid("NET01", endpoint("x", **INTERFACE, serviceName="com.amazonaws.vpce.us-east-1.vpce-svc-0123456789abcdef0")),
     valid("NET01", endpoint("x", vpcEndpointType="Interface", serviceName="com.amazonaws.vpce.us-east-1.vpce-svc-0123456789abcdef0")),
     valid("NET01", *reached("ecr.api", HTTPS_IN)),
+    # Mail has ports of its own, and what isn't known may be nothing.
+    valid("NET01", *reached("email-smtp", {**HTTPS_IN, "fromPort": 587, "toPort": 587})),
+    valid("NET01", endpoint("ecr.dkr", **INTERFACE, routeTableIds=[]), edge=True),
+    valid("NET01", endpoint("s3", **ROUTED, subnetIds=[], securityGroupIds=None)),
     valid("NET01", endpoint("s3express", **ROUTED), edge=True),
     valid("NET01", *reached("sts", {**HTTPS_IN, "fromPort": 0, "toPort": 65535}), edge=True),
     invalid("NET01", endpoint("ecr.dkr"), says="vpcEndpointType is unset (EC2 takes Gateway); allowed: Interface: ecr.dkr has no gateway"),
@@ -1447,5 +1453,6 @@ ENDPOINTS = (
     invalid("NET01", endpoint("sts", **INTERFACE, **ROUTED), says="routeTableIds is set; allowed: unset: an interface endpoint"),
     invalid("NET01", endpoint("sts", vpcEndpointType="Interface"), says="clients ask for the service's public name"),
     invalid("NET01", *reached("ecr.api", {**HTTPS_IN, "fromPort": 80, "toPort": 80}), says="ingress of TCP 443 from the nodes"),
+    invalid("NET01", *reached("eks-auth"), says="is door, which lets nobody in on TCP 443; allowed"),
 )
 CASES = (*REQUESTS, *INTERFACES, *FABRIC, *PLUGINS, *ENVIRONMENT, *PLACEMENT, *CAPACITY, *PLACES, *ENDPOINTS)

@@ -106,6 +106,7 @@ UPLOADS = of_bucket(tokens.BUCKET_LIFECYCLE, "uploads", rules=[{"abortIncomplete
 VERSIONS = of_bucket(tokens.BUCKET_VERSIONING, "versions", versioningConfiguration={"status": "Enabled"})
 SUSPENDED = of_bucket(tokens.BUCKET_VERSIONING, "versions", versioningConfiguration={"status": "Suspended"})
 REST = (closed(), TLS, UPLOADS)
+OTHER = Thing(type=tokens.BUCKET, name="other", properties={})
 KEEPS = {"tags": {"role": "checkpoints"}}
 
 
@@ -305,7 +306,9 @@ _CASES = (
     valid("SEC04", bucket(id="store-1a2b3c4"), *(named(each, "store-1a2b3c4") for each in REST)),
     valid("SEC04", bucket(bucket="data"), *(named(each, "data", "ownership") for each in REST), edge=True),
     invalid("SEC04", bucket(bucket="data"), *(named(each, "logs") for each in REST), says="all four settings true"),
-    invalid("SEC04", bucket(), *(replace(each, sources={"bucket": ["other"]}) for each in REST), says="all four settings true"),
+    invalid("SEC04", bucket(), OTHER, *(replace(each, sources={"bucket": ["other"]}) for each in REST), says="all four settings true"),
+    # What they belong to may be the name of both, as one that another resource makes up.
+    valid("SEC04", bucket(), OTHER, *REST, *(replace(each, name=f"{each.name}-2", sources={"bucket": ["other"]}) for each in REST)),
     valid("SEC04", second(bucket(versionings=[{"enabled": True}], **KEEPS)), *REST),
     valid("SEC04", second(bucket(**KEEPS)), closed(), TLS, second(UPLOADS), second(VERSIONS), edge=True),
     valid("SEC04", bucket(**KEEPS), *REST, second(VERSIONS)),
@@ -612,6 +615,10 @@ DETAILS = (
     valid("SEC02", volume(iops=3000, size=1), edge=True),
     valid("SEC02", disk(iops=80000, throughput=2000, volumeSize=160), edge=True),
     valid("SEC02", disk(iops=16000, volumeSize=None)),
+    valid("SEC02", disk(iops=0, throughput=0), edge=True),
+    valid("SEC02", disk(iops=0, throughput=750), edge=True),
+    invalid("SEC02", disk(iops=0, throughput=751), says="at most 750 with 3000 IOPS", edge=True),
+    invalid("SEC02", disk(volumeType="io2", iops=0), says="which has no default", edge=True),
     invalid("SEC02", volume(throughput=751), says="throughput is 751; allowed: at most 750 with 3000 IOPS; this takes 3004", edge=True),
     invalid("SEC02", class_disk(throughput=1000), says="at most 750 with 3000 IOPS; this takes 4000"),
     invalid("SEC02", disk(throughput=1001, iops=4000), says="at most 1000 with 4000 IOPS", edge=True),
