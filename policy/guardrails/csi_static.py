@@ -149,9 +149,12 @@ def _one_class(program: Program, claim: Resource, volume: Resource, report: Repo
         return
     wanted, own = class_name(claim), class_name(volume).text()
     got = wanted.text() if wanted.present else _default_class(program)
-    if got != own:
-        found = wanted.raw if wanted.present else "unset (the default class is written in)"
-        report.refuse(claim, wanted, allowed=f"{shown(own)}, the class of {volume.name}, or the two are never bound", found=found)
+    if got == own:
+        return
+    found = wanted.raw if wanted.present else "unset (the default class is written in)"
+    # A cluster need not have a default class, and one that it has may be another program's.
+    tell = report.advise if got is None else report.refuse
+    tell(claim, wanted, allowed=f"{shown(own)}, the class of {volume.name}, or the two are never bound", found=found)
 
 
 def _default_class(program: Program) -> str | None:
@@ -165,13 +168,15 @@ def _default_class(program: Program) -> str | None:
 def _made_instead(program: Program, claim: Resource, report: Report) -> None:
     """A claim that names no volume may have its class make one before the volume that exists is there."""
     name, place = class_name(claim).text(), claim.at("spec", "volumeName")
-    if not name or not place.known or place.text():
+    # No driver makes a volume for a claim that selects one.
+    if not name or not place.known or place.text() or claim.at("spec", "selector").present:
         return
     meant = next((volume for volume in program.of(PERSISTENT_VOLUME) if _is_meant(program, volume, claim)), None)
     maker = named(program, name, STORAGE_CLASS) if meant is not None else None
     if meant is not None and maker is not None and maker.at("provisioner").text() == LUSTRE_DRIVER:
-        allowed = f"the name of {meant.name}: class {name} may make the claim a file system of its own otherwise"
-        report.refuse(claim, place, allowed=allowed)
+        allowed = f"the name of {meant.name}: class {name} makes the claim a file system of its own where it is there first"
+        # Which of the two is there first depends on what waits for what.
+        report.advise(claim, place, allowed=allowed)
 
 
 def _is_meant(program: Program, volume: Resource, claim: Resource) -> bool:

@@ -77,15 +77,12 @@ def _contiguous(config: Resource, _: int, report: Report) -> None:
     section = config.at("activation_checkpointing")
     if not section.at("contiguous_memory_optimization").value:
         return
-    because = "because contiguous_memory_optimization is on"
-    with report.part():
-        if not section.at("partition_activations").value:
-            report.refuse(config, section.at("partition_activations"), allowed=f"true, {because}")
-    with report.part():
-        # Megatron's programs give it to deepspeed.checkpointing.configure.
-        if not section.at("number_checkpoints").value:
-            allowed = f"the number of checkpointed layers, {because}, unless the program gives it"
-            report.advise(config, section.at("number_checkpoints"), allowed=allowed)
+    # Megatron's programs give both to deepspeed.checkpointing.configure, which goes before the file.
+    for name, allowed in (("partition_activations", "true"), ("number_checkpoints", "the number of checkpointed layers")):
+        with report.part():
+            if not section.at(name).value:
+                because = "because contiguous_memory_optimization is on, unless the program gives it"
+                report.advise(config, section.at(name), allowed=f"{allowed}, {because}")
 
 
 def _half_masters(config: Resource, stage: int, report: Report) -> None:

@@ -75,5 +75,5 @@ def _open_keys(config: Resource, report: Report) -> None:
         for name, node in config.at(section).entries():
             if name in renamed:
                 report.advise(config, node, allowed=f"{renamed[name]}: DeepSpeed no longer reads {name}", found="set")
-            elif name not in known and (near := difflib.get_close_matches(name, known, n=1, cutoff=_NEAR)):
+            elif name not in known and not _is_remark(name) and (near := difflib.get_close_matches(name, known, n=1, cutoff=_NEAR)):
                 report.refuse(config, node, allowed=f"a key of {section}, such as {near[0]}", found="set, and DeepSpeed does not read it")

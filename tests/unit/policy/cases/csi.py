@@ -343,6 +343,7 @@ CASES = (
         )
     ),
     valid("CSI04", efs(), volume(OF_SHARED), claim("1Gi")),
+    valid("CSI04", lustre(), volume(OF_SHARED), claim("1Gi", {"spec/selector": {"matchLabels": {"data": "tokens"}}}), edge=True),
     # Another claim has the volume, and this one has its class make it a file system.
     valid(
         "CSI04",

@@ -171,6 +171,7 @@ FEATURES = (
     valid("DSP06", checkpointed()),
     valid("DSP06", ds(activation_checkpointing={"cpu_checkpointing": True})),
     invalid("DSP06", checkpointed(partition_activations=False), says="partition_activations is false; allowed: true, because"),
+    valid("DSP05", checkpointed(_partition_activations=False, **{"//cpu_checkpointing": 1}), edge=True),
     invalid("DSP06", checkpointed(number_checkpoints=None), says="is on, unless the program gives it"),
     valid("DSP07", schedule(warmup_num_steps=10, total_num_steps=100, warmup_type="linear")),
     invalid("DSP07", schedule(warmup_num_steps=10, total_num_steps=100, warmup_type="cosine"), says="DeepSpeed takes log for any other"),
