@@ -265,9 +265,9 @@ TRUSTS = (
     valid("EKS09", trusting(PODS, actions="sts:*"), taking(IDENTITY, "roleArn", PODS_ROLE), edge=True),
     invalid("EKS09", trusting(EC2), taking(IDENTITY, "roleArn"), says="roleArn is role role, whose trust does not let it sts:AssumeRole"),
     invalid("EKS09", trusting(EC2), taking(IDENTITY, "roleArn", PODS_ROLE), says="allowed: a role that pods.eks.amazonaws.com may take"),
-    invalid(
-        "EKS09", trusting(PODS, actions="sts:AssumeRole"), taking(IDENTITY, "roleArn"), says="does not let it sts:TagSession", edge=True
-    ),
+    # SEC03 says it of the role.
+    valid("EKS09", trusting(PODS, actions="sts:AssumeRole"), taking(IDENTITY, "roleArn"), edge=True),
+    invalid("EKS09", trusting(EC2, PODS, actions="sts:TagSession"), taking(group(), "nodeRoleArn"), says="sts:AssumeRole", edge=True),
     invalid("EKS09", trusting(EKS), taking(group(), "nodeRoleArn"), says="a role that ec2.amazonaws.com may take (sts:AssumeRole)"),
     invalid("EKS09", trusting(PODS), taking(b.node_class(), "spec/role", "made"), says="spec.role is role role, whose trust"),
     invalid("EKS09", trusting(EC2), taking(cluster(), "roleArn"), says="a role that eks.amazonaws.com may take"),
