@@ -224,6 +224,8 @@ MANAGED = (
     invalid("EKS08", *booted("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"), says="userData is another text"),
     invalid("EKS08", template(userData="#!/bin/bash\necho hi\n"), says="userData is plain text; allowed: the user data in base64"),
     invalid("EKS08", template(userData="echo hi"), says="userData is plain text", edge=True),
+    invalid("EKS08", template(userData="A=B"), says="userData is plain text", edge=True),
+    valid("EKS08", template(userData=f"{JOINS}\n"), edge=True),
     invalid(
         "EKS08", group(None, **TEMPLATED), template(imageId="ami-1"), says="EKS adds nothing to the user data of an image of one's own"
     ),
