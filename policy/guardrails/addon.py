@@ -45,7 +45,7 @@ def _addon(addon: Resource, report: Report) -> None:
         release = addon.at("addonVersion")
         if not release.text().strip():
             report.refuse(addon, release, allowed="a pinned version", found="unset (whatever is the default that day)")
-        elif addon.at("addonName").text() in load("eks")["driverReleases"] and not _RELEASE.fullmatch(release.text()):
+        elif addon.at("addonName").text() in load("eks")["addonReleases"] and not _RELEASE.fullmatch(release.text()):
             report.refuse(addon, release, allowed="a release as EKS names it, such as v1.22.4-eksbuild.3")
     with report.part():
         _settings(addon, report)

@@ -7,7 +7,7 @@ from guardrails.facts import load
 from guardrails.indexed_job import indexed
 from guardrails.meeting import meeting_point
 from guardrails.node import Node
-from guardrails.placing import wanted_labels
+from guardrails.placing import named_types
 from guardrails.pool import INSTANCE_TYPE
 from guardrails.process_count import process_counts
 from guardrails.rule import Example, Report, Resource, Rule
@@ -40,7 +40,7 @@ def _compile_alone(resource: Resource, template: PodTemplate, container: Node, r
 
 
 def _cores(resource: Resource, template: PodTemplate, container: Node, report: Report) -> None:
-    families = {name.split(".")[0] for name in wanted_labels(template).get(INSTANCE_TYPE, ())}
+    families = {name.split(".")[0] for name in named_types(template)}
     family = families.pop() if len(families) == 1 else ""
     per_device = load("neuron")["coresPerDevice"].get(family)
     devices, cores = (container.at("resources", "limits", name) for name in (NEURON, NEURON_CORE))

@@ -66,6 +66,12 @@ def _entries(program: Program, report: Report) -> None:
             for group in entry.at("kubernetesGroups").elements():
                 if group.text().startswith("system:"):
                     report.refuse(entry, group, allowed="no group of Kubernetes itself (system:); an access policy gives such rights")
+    _access_policies(program, report)
+    with report.part():
+        _nodes_join(program, report)
+
+
+def _access_policies(program: Program, report: Report) -> None:
     for policy in program.of(ACCESS_POLICY):
         with report.part():
             arn = policy.at("policyArn")
@@ -78,8 +84,6 @@ def _entries(program: Program, report: Report) -> None:
                 report.refuse(policy, scope.at("type"), allowed=" or ".join(_SCOPES))
             if scope.at("type").text() == "namespace" and not list(scope.at("namespaces").elements()):
                 report.refuse(policy, scope.at("namespaces"), allowed="at least one namespace, because the scope is namespace")
-    with report.part():
-        _nodes_join(program, report)
 
 
 def _principal(entry: Resource, report: Report) -> None:
