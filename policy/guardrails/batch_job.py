@@ -99,7 +99,7 @@ RULES = (
     Rule(
         id="JOB02",
         name="job-disallow-own-address",
-        title="Ranks of several nodes meet at rank 0's address, not at their own",
+        title="Ranks of several nodes meet at rank 0's address, not at their own, on a port that is one",
         types=POD_TYPES,
         check=meeting_point,
         why="every pod waits at its own address, or one of nobody, for the others until the time-out, with all nodes paid for.",
@@ -111,7 +111,7 @@ RULES = (
     Rule(
         id="JOB03",
         name="job-require-process-per-device",
-        title="Processes are as many as devices, nodes as many as pods",
+        title="Processes are as many as devices, nodes as many as pods, and launchers take their options",
         types=POD_TYPES | {CONFIG_MAP},
         check=process_counts,
         why="several ranks share a GPU and run out of memory, or have the same rank and never meet.",

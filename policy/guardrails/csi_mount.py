@@ -77,7 +77,9 @@ def _encrypted(volume: Resource, source: Node, options: Node, report: Report) ->
         if value.text() not in _TRUTHS:
             report.refuse(volume, value, allowed='"true" or "false"')
         elif value.text() in _FALSE and any(option.text().lower() == "tls" for option in options.elements()):
-            report.refuse(volume, value, allowed='"true" or unset beside the mount option tls, or neither: the driver mounts with both not')
+            report.refuse(
+                volume, value, allowed='"true" or unset beside the mount option tls, or neither: the driver refuses the two together'
+            )
 
 
 def _claim(program: Program, claim: Resource, report: Report) -> None:

@@ -238,7 +238,8 @@ RULES = (
         types=_TRAINERS,
         check=_lifetime,
         why="consolidation takes a rank, launcher or head in the middle of a step or a save: all start over from the last checkpoint.",
-        fix='annotate every template karpenter.sh/do-not-disrupt: "true" and set terminationGracePeriodSeconds above a save\'s time.',
+        fix='annotate the templates of a job that has devices or starts over as a whole karpenter.sh/do-not-disrupt: "true" and set '
+        "terminationGracePeriodSeconds above a save's time.",
         source="Karpenter 1.14.1: disruption; EC2 Spot interruption notices",
         valid=(_pod({GPU: 8}, metadata={"annotations": {DO_NOT_DISRUPT: "true"}}, terminationGracePeriodSeconds=300),),
         invalid=(_pod({GPU: 8}),),
