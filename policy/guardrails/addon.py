@@ -45,7 +45,7 @@ def _addon(addon: Resource, report: Report) -> None:
         release = addon.at("addonVersion")
         if not release.text().strip():
             report.refuse(addon, release, allowed="a pinned version", found="unset (whatever is the default that day)")
-        elif addon.at("addonName").text() in load("eks")["driverReleases"] and not _RELEASE.fullmatch(release.text()):
+        elif addon.at("addonName").text() in load("eks")["addonReleases"] and not _RELEASE.fullmatch(release.text()):
             report.refuse(addon, release, allowed="a release as EKS names it, such as v1.22.4-eksbuild.3")
     with report.part():
         _settings(addon, report)
@@ -121,7 +121,8 @@ RULES = (
         title="Add-ons are pinned, keep what was changed, and have credentials of their own",
         types=frozenset({ADDON, POD_IDENTITY, CLUSTER, NODE_CLASS, NODE_GROUP, NODE_POOL, SCALING_GROUP, LAUNCH_TEMPLATE}),
         check=_addons,
-        why="an add-on changes on a day nobody chose; without agent or role its pods get no credentials, and volumes never attach.",
+        why="EKS refuses a release or settings out of form; an add-on changes on a day nobody chose; without agent or role its pods get no "
+        "credentials, and volumes never attach.",
         fix="set addonVersion, PRESERVE, a Pod Identity association for each driver, and the eks-pod-identity-agent add-on.",
         source="botocore 1.44.8 eks model, CreateAddon; EKS guide: EFA (VPC CNI 1.18.5), Auto Mode, Mountpoint for S3 driver; "
         "aws/amazon-vpc-cni-k8s#2272 (schema of its settings)",

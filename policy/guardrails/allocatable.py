@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from guardrails.facts import efa_interfaces, instance_types, load
+from guardrails.quantity import MEBIBYTE
 from guardrails.template import EFA, GPU, NEURON, NEURON_CORE
 
-_HYPERVISOR_SHARE = 0.075
+HYPERVISOR_SHARE = 0.075
 """Part of the memory that Karpenter takes for the hypervisor and the kernel."""
 _NEURON_ACCELERATORS = ("Trainium", "Inferentia")
 _EVICTION_MIB = 100
@@ -30,7 +31,7 @@ def allocatable(instance_type: str) -> Allocatable | None:
         return None
     cpus, memory_mib, most_pods = size
     reserved_mib = _KUBELET_MIB + _KUBELET_MIB_PER_POD * most_pods + _EVICTION_MIB
-    memory = (memory_mib * (1 - _HYPERVISOR_SHARE) - reserved_mib) * 1024**2
+    memory = (memory_mib * (1 - HYPERVISOR_SHARE) - reserved_mib) * MEBIBYTE
     interfaces = {EFA: count} if (count := efa_interfaces().get(instance_type)) is not None else {}
     return Allocatable(cpus - _reserved_cpus(cpus), memory, {**_devices(instance_type), **interfaces})
 

@@ -7,7 +7,7 @@ from guardrails.facts import load
 from guardrails.indexed_job import indexed
 from guardrails.meeting import meeting_point
 from guardrails.node import Node
-from guardrails.placing import wanted_labels
+from guardrails.placing import named_types
 from guardrails.pool import INSTANCE_TYPE
 from guardrails.process_count import process_counts
 from guardrails.rule import Example, Report, Resource, Rule
@@ -40,7 +40,7 @@ def _compile_alone(resource: Resource, template: PodTemplate, container: Node, r
 
 
 def _cores(resource: Resource, template: PodTemplate, container: Node, report: Report) -> None:
-    families = {name.split(".")[0] for name in wanted_labels(template).get(INSTANCE_TYPE, ())}
+    families = {name.split(".")[0] for name in named_types(template)}
     family = families.pop() if len(families) == 1 else ""
     per_device = load("neuron")["coresPerDevice"].get(family)
     devices, cores = (container.at("resources", "limits", name) for name in (NEURON, NEURON_CORE))
@@ -99,7 +99,7 @@ RULES = (
     Rule(
         id="JOB02",
         name="job-disallow-own-address",
-        title="Ranks of several nodes meet at rank 0's address, not at their own",
+        title="Ranks of several nodes meet at rank 0's address, not at their own, on a port that is one",
         types=POD_TYPES,
         check=meeting_point,
         why="every pod waits at its own address, or one of nobody, for the others until the time-out, with all nodes paid for.",
@@ -111,7 +111,7 @@ RULES = (
     Rule(
         id="JOB03",
         name="job-require-process-per-device",
-        title="Processes are as many as devices, nodes as many as pods",
+        title="Processes are as many as devices, nodes as many as pods, and launchers take their options",
         types=POD_TYPES | {CONFIG_MAP},
         check=process_counts,
         why="several ranks share a GPU and run out of memory, or have the same rank and never meet.",

@@ -14,6 +14,9 @@ DEEPSPEED = frozenset({"deepspeed"})
 ACCELERATE = frozenset({"accelerate"})
 RANKS = TORCHRUN | DEEPSPEED | ACCELERATE
 """Launchers that start the ranks of their own node, or of all."""
+SHELL = re.compile(r"(?:ba|da|a|z|k|mk)?sh")
+PYTHON = re.compile(r"python[0-9.]*|pypy[0-9.]*")
+"""Names of shells, and of what runs Python."""
 
 _OTHER_NAMES: Mapping[str, str] = {
     "accelerate-launch": "accelerate",
@@ -26,10 +29,8 @@ _OTHER_NAMES: Mapping[str, str] = {
     "mpiexec.mpich": "mpiexec",
     "prterun": "mpirun",
 }
-_SHELL = re.compile(r"(?:ba|da|a|z|k|mk)?sh")
 _SHELL_OPTION = re.compile(r"[-+].*|pipefail|errexit|nounset")
 _IS_TOLD = re.compile(r"-[a-z]*c[a-z]*")
-_PYTHON = re.compile(r"python[0-9.]*|pypy[0-9.]*")
 _SCRIPT = re.compile(r".*\.sh|.*entrypoint.*")
 _RUN = re.compile(r"[^-=][^=]*\.(?:py|sh)")
 _WORDS_BEFORE = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{", "time", "exec", "coproc"})
@@ -241,7 +242,7 @@ def _programs(command: Sequence[str]) -> Iterator[int]:
     while index is not None:
         yield index
         name, after = base(command[index]), index + 1
-        if _PYTHON.fullmatch(name):
+        if PYTHON.fullmatch(name):
             index = _run_by_python(command, after)
         elif _runs_another(name, command[after:]):
             index = next((at for at in range(after, len(command)) if _is_program(command[at])), None)
@@ -260,7 +261,7 @@ def _runs_another(name: str, arguments: Sequence[str]) -> bool:
 def _is_program(word: str) -> bool:
     """Whether a word is a program that runs others, or a launcher."""
     name = base(word)
-    named = _PYTHON.fullmatch(name) or _SHELL.fullmatch(name)
+    named = PYTHON.fullmatch(name) or SHELL.fullmatch(name)
     return bool(named) or name in RANKS | MPIRUN or name in load("launchers")["wrappers"]
 
 
@@ -291,7 +292,7 @@ def _is_for_a_shell(command: Sequence[str], index: int) -> bool:
     """Whether the word is what a shell before it is told to run, with options between them, as in `bash -euo pipefail -c`."""
     told = False
     for word in reversed(command[:index]):
-        if _SHELL.fullmatch(base(word)):
+        if SHELL.fullmatch(base(word)):
             return told
         if not _SHELL_OPTION.fullmatch(word):
             return False

@@ -7,8 +7,7 @@ from guardrails.csi import EBS_DRIVERS, EFS_DRIVER
 from guardrails.facts import instance_types
 from guardrails.lustre import LUSTRE_DRIVER
 from guardrails.node import Node
-from guardrails.placing import wanted_labels
-from guardrails.pool import INSTANCE_TYPE
+from guardrails.placing import named_types
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.template import POD_TYPES, PodTemplate, pod_templates
@@ -79,7 +78,9 @@ def _encrypted(volume: Resource, source: Node, options: Node, report: Report) ->
         if value.text() not in _TRUTHS:
             report.refuse(volume, value, allowed='"true" or "false"')
         elif value.text() in _FALSE and any(option.text().lower() == "tls" for option in options.elements()):
-            report.refuse(volume, value, allowed='"true" or unset beside the mount option tls, or neither: the driver mounts with both not')
+            report.refuse(
+                volume, value, allowed='"true" or unset beside the mount option tls, or neither: the driver refuses the two together'
+            )
 
 
 def _claim(program: Program, claim: Resource, report: Report) -> None:
@@ -103,13 +104,14 @@ def _disks(program: Program, resource: Resource, template: PodTemplate, report: 
     """Pods of one template that mount the same disk are to find room on one node."""
     if template.replicas < 2:
         return
+    alone = _fills_a_node(template)
     for place, claim in _claims(program, resource, template):
         if not _is_disk(program, claim):
             continue
         allowed = "a claim on Lustre or EFS: a volume of EBS is attached to one node, and the other pods wait for it"
         found = f"{place.text()}, on EBS, in {template.replicas} pods"
-        tell = report.refuse if _fills_a_node(template) else report.advise
-        tell(resource, place, allowed=allowed if _fills_a_node(template) else f"{allowed}, unless all are on that node", found=found)
+        tell = report.refuse if alone else report.advise
+        tell(resource, place, allowed=allowed if alone else f"{allowed}, unless all are on that node", found=found)
 
 
 def _claims(program: Program, resource: Resource, template: PodTemplate) -> Iterator[tuple[Node, Resource]]:
@@ -122,8 +124,8 @@ def _claims(program: Program, resource: Resource, template: PodTemplate) -> Iter
 
 def _fills_a_node(template: PodTemplate) -> bool:
     """Whether no two of the pods are on one node: each has more than half of the accelerators of any type that it may run on."""
-    types = [instance_types().get(name) for name in wanted_labels(template).get(INSTANCE_TYPE) or [""]]
-    return all(each is not None and 2 * template.requested(each.counted_as[0]) > each.count for each in types)
+    types = [instance_types().get(name) for name in named_types(template)]
+    return bool(types) and all(each is not None and 2 * template.requested(each.counted_as[0]) > each.count for each in types)
 
 
 def _shared_claim(provisioner: str, mode: str) -> tuple[Example, ...]:

@@ -66,6 +66,12 @@ def _entries(program: Program, report: Report) -> None:
             for group in entry.at("kubernetesGroups").elements():
                 if group.text().startswith("system:"):
                     report.refuse(entry, group, allowed="no group of Kubernetes itself (system:); an access policy gives such rights")
+    _access_policies(program, report)
+    with report.part():
+        _nodes_join(program, report)
+
+
+def _access_policies(program: Program, report: Report) -> None:
     for policy in program.of(ACCESS_POLICY):
         with report.part():
             arn = policy.at("policyArn")
@@ -78,8 +84,6 @@ def _entries(program: Program, report: Report) -> None:
                 report.refuse(policy, scope.at("type"), allowed=" or ".join(_SCOPES))
             if scope.at("type").text() == "namespace" and not list(scope.at("namespaces").elements()):
                 report.refuse(policy, scope.at("namespaces"), allowed="at least one namespace, because the scope is namespace")
-    with report.part():
-        _nodes_join(program, report)
 
 
 def _principal(entry: Resource, report: Report) -> None:
@@ -268,7 +272,7 @@ def _names_of_hosts(program: Program, cluster: Resource, report: Report) -> None
         with report.part():
             support, hosts = vpc.at("enableDnsSupport"), vpc.at("enableDnsHostnames")
             if flag(support) is False:
-                report.refuse(vpc, support, allowed=f"true: nothing in the VPC resolves the endpoint of {cluster.name} else")
+                report.refuse(vpc, support, allowed=f"true: nothing in the VPC resolves the endpoint of {cluster.name} otherwise")
             elif flag(hosts) is not True:
                 found = hosts.raw if hosts.present else "unset (EC2 takes false)"
                 allowed = f"true, as EKS asks of the VPC of {cluster.name}, and as private names of endpoints and EFS need"
@@ -412,7 +416,8 @@ RULES = (
     StackRule(
         id="EKS07",
         name="cluster-require-legal-network",
-        title="The cluster has subnets in two zones, at most five groups, a legal name and service range",
+        title="The cluster has subnets in two zones that EKS serves, a VPC that resolves names, at most five groups, a legal name and "
+        "service range",
         types=frozenset({CLUSTER, SUBNET, VPC}),
         check=_network,
         why="EKS refuses the cluster after network and roles are made, or services can't be reached from the VPC.",

@@ -8,7 +8,7 @@ from functools import cache
 from guardrails import command, shell
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.template import EFA, GPU, POD_TYPES, PodTemplate, pod_templates
+from guardrails.template import GPU, POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import CONFIG_MAP
 
 _FORCED = frozenset(
@@ -17,7 +17,6 @@ _FORCED = frozenset(
         *("NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD", "FI_EFA_USE_DEVICE_RDMA", "FI_EFA_FORK_SAFE"),
     }
 )
-_PROVIDER = "FI_PROVIDER"
 _VERBS = "RDMAV_"
 _VALUE = rf"(?:{shell.DOUBLE_QUOTED}|{shell.SINGLE_QUOTED}|(?:{shell.SUBSTITUTION}|\$\{{[^{{}}]*+\}}|[^\s;&|\"'])*+)"
 _ASSIGNED = re.compile(rf"(?<![A-Za-z0-9_$.-])([A-Za-z_][A-Za-z0-9_]*+)=({_VALUE})", re.DOTALL)
@@ -161,7 +160,6 @@ def _forced(resource: Resource, report: Report) -> None:
                 for variable in (*variables(container), *handed_on(command.commands(container), command.place(container))):
                     with report.part():
                         _judge(resource, variable, report)
-                        _provider(resource, template, variable, report)
 
 
 def _of_file(name: str, text: Node) -> Iterator[Variable]:
@@ -180,17 +178,6 @@ def _judge(resource: Resource, variable: Variable, report: Report) -> None:
         report.refuse(resource, variable.value, allowed=f"no {_VERBS}* at all: libfabric decides by kernel and provider", found=found)
     else:
         report.advise(resource, variable.value, allowed="unset: the EFA plug-in of NCCL chooses it by instance type", found=found)
-
-
-def _provider(resource: Resource, template: PodTemplate, variable: Variable, report: Report) -> None:
-    """A pod that has EFA interfaces, and tells libfabric to use another provider."""
-    text = variable.text
-    if variable.name != _PROVIDER or not text or "$" in text or not template.requested(EFA):
-        return
-    names = text.removeprefix("^").split(",")
-    if text.startswith("^") == any(name.partition(";")[0] == "efa" for name in names):
-        found = f"{_PROVIDER}={text}"
-        report.refuse(resource, variable.value, allowed="efa, or unset: the pod has EFA interfaces, which nothing else uses", found=found)
 
 
 def _interfaces(resource: Resource, report: Report) -> None:

@@ -377,7 +377,7 @@ RULES = (
         types=_LUSTRE,
         check=_of(storage_type),
         why="FSx refuses the file system when it is created.",
-        fix="use HDD only with PERSISTENT_1 and a driveCacheType, and tiering only with all that it requires.",
+        fix="use HDD only with PERSISTENT_1 and a driveCacheType, tiering only with all that it requires, and compression NONE or LZ4.",
         source="botocore 1.44.8 fsx model, LustreReadCacheConfiguration among it; pulumi-aws 7.51.1 LustreFileSystem",
         valid=_lustre(
             deploymentType="PERSISTENT_1", storageType="HDD", driveCacheType="READ", perUnitStorageThroughput=12, storageCapacity=6000
@@ -391,7 +391,7 @@ RULES = (
         types=_LUSTRE,
         check=_of(backups),
         why="FSx refuses the file system when it is created, so data that should be backed up has no home.",
-        fix="remove the setting, or choose a persistent type; keep backups for 0 to 90 days.",
+        fix="remove the setting, or choose a persistent type; keep backups for 0 to 90 days; write times as HH:MM, of a week as d:HH:MM.",
         source="botocore 1.44.8 fsx model; aws-parallelcluster FsxPersistentOptionsValidator",
         valid=_lustre(deploymentType="PERSISTENT_1", perUnitStorageThroughput=100, automaticBackupRetentionDays=7),
         invalid=_lustre(deploymentType="SCRATCH_2", storageCapacity=1200, kmsKeyId="arn:aws:kms:us-east-1:123456789012:key/k"),

@@ -226,12 +226,13 @@ RULES = (
     StackRule(
         id="FSX08",
         name="lustre-require-legal-import",
-        title="An import path goes with scratch or PERSISTENT_1, with one bucket, and without associations",
+        title="An import path goes with scratch or PERSISTENT_1, one bucket and a policy that there is, and without associations",
         check=_repository_link,
         types=frozenset({LUSTRE, DRA}),
         early=True,
         why="FSx refuses the file system with InvalidImportPath or InvalidExportPath.",
-        fix="use data repository associations on PERSISTENT_2; else import and export within one bucket.",
+        fix="use data repository associations on PERSISTENT_2; else import and export within one bucket, with autoImportPolicy NONE, NEW, "
+        "NEW_CHANGED or NEW_CHANGED_DELETED.",
         source="botocore 1.44.8 fsx model; aws-parallelcluster FsxS3Validator; pulumi-aws 7.51.1 LustreFileSystem",
         valid=(_parent("SCRATCH_2", importPath="s3://bucket", exportPath="s3://bucket/out"),),
         invalid=(_parent("PERSISTENT_2", perUnitStorageThroughput=250, importPath="s3://bucket"),),

@@ -4,8 +4,7 @@ import re
 
 from guardrails import command, environment
 from guardrails.node import Node
-from guardrails.placing import wanted_labels
-from guardrails.pool import INSTANCE_TYPE
+from guardrails.placing import named_types
 from guardrails.rule import Resource
 from guardrails.template import GPU, WORKER, PodTemplate, pod_templates
 from guardrails.tokens import CRON_JOB, JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB, NODE_SET, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, VOLCANO_JOB
@@ -20,8 +19,10 @@ _LOSSES = frozenset({"PodEvicted", "PodFailed", "*"})
 """Events of Volcano: one pod has gone."""
 MEETING_VARIABLES = ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT")
 """The variables that say where ranks meet."""
+ENDPOINT = "--rdzv-endpoint"
+MEETING_OPTIONS = ("--master-addr", "--main-process-ip", ENDPOINT)
+"""The options that do."""
 _RENDEZVOUS = frozenset({*MEETING_VARIABLES, "WORLD_SIZE", "NNODES", "NODE_RANK", "PET_NODE_RANK"})
-_MEETING = ("--rdzv-endpoint", "--master-addr", "--main-process-ip")
 _NODES = {"accelerate": "--num-machines", "deepspeed": "--num-nodes"}
 _RANGE = re.compile(r"([0-9]{1,9})(?::([0-9]{1,9}))?")
 
@@ -67,8 +68,8 @@ def spreads(call: command.Invocation, container: Node) -> bool:
 def meets(call: command.Invocation, container: Node) -> bool:
     """Whether torchrun's nodes find each other: by a backend that gives them ranks, or each knows its own and the address of node 0."""
     if is_dynamic(call, container):
-        return setting(call, container, "--rdzv-endpoint") is not None
-    told = (setting(call, container, name) for name in ("--rdzv-endpoint", "--master-addr"))
+        return setting(call, container, ENDPOINT) is not None
+    told = (setting(call, container, name) for name in (ENDPOINT, "--master-addr"))
     return rank(call, container) is not None and any(address is not None for address in told)
 
 
@@ -110,9 +111,9 @@ def _trains_with(resource: Resource, template: PodTemplate, other: PodTemplate) 
     if resource.type in _OF_PARTS:
         return is_spread(template) and is_spread(other)
     if resource.type in _RAY:
-        types = wanted_labels(template).get(INSTANCE_TYPE)
+        types = named_types(template)
         both = template.requested(GPU) > 0 and other.requested(GPU) > 0
-        return both and bool(types) and types == wanted_labels(other).get(INSTANCE_TYPE)
+        return both and bool(types) and types == named_types(other)
     return False
 
 
@@ -182,7 +183,7 @@ def meets_others(template: PodTemplate) -> bool:
 
 def addresses(container: Node, *among: command.Invocation) -> list[str]:
     """Where calls of launchers and the container's variables say that ranks meet."""
-    told = [value for call in among for name in _MEETING if (value := call.option(name))]
+    told = [value for call in among for name in MEETING_OPTIONS if (value := call.option(name))]
     variables = (each.text for name in MEETING_VARIABLES for each in environment.settings(container, name))
     return told + [environment.expanded(container, text) for text in variables if text]
 
@@ -191,5 +192,6 @@ def _meets_others(container: Node) -> bool:
     if any(variable.name in _RENDEZVOUS for variable in environment.variables(container)):
         return True
     return any(
-        call.flag(*_MEETING) or (setting(call, container, nodes_option(call)) or "1") not in ("1", "1:1") for call in calls(container)
+        call.flag(*MEETING_OPTIONS) or (setting(call, container, nodes_option(call)) or "1") not in ("1", "1:1")
+        for call in calls(container)
     )

@@ -8,15 +8,14 @@ from guardrails.node import Node, shown
 from guardrails.placing import chooses_nodes, may_take, names_pools, pools_of
 from guardrails.pod_requests import KINDS, asked, names
 from guardrails.program import Program
-from guardrails.quantity import quantity
+from guardrails.quantity import MEBIBYTE, quantity
 from guardrails.rule import Report, Resource
 from guardrails.template import EFA, POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import LAUNCH_TEMPLATE, NODE_POOL
 
 _PAGES = re.compile(r"hugepages-([0-9]+[KMG]i)")
-_MEBIBYTE = 1024**2
 # The EFA driver's set-up on EKS keeps 5128 pages of 2 MiB on each node.
-_MOST_WITH_EFA = 5128 * 2 * _MEBIBYTE
+_MOST_WITH_EFA = 5128 * 2 * MEBIBYTE
 # Neither EKS nor AWS makes an image for these, and their own set-up sets other pages aside.
 _SET_UP_BY_HAND = ("habana.ai/gaudi",)
 # vm.nr_hugepages, a file of that name, or hugepages= of the kernel's command line; transparent ones are something else.
@@ -76,9 +75,9 @@ def _total(program: Program, resource: Resource, template: PodTemplate, report: 
 
 def _set_aside(program: Program, template: PodTemplate) -> bool:
     """Whether the user data of any nodes that the pod may go to speaks of huge pages. Raises `Undecided` where only `up` knows."""
-    sources = list(_launched_with(program, template))
-    known = [source for source in sources if user_data_of(source).known]
-    return any(_SETS_PAGES.search(user_data(source)) for source in (*known, *sources))
+    # One that is known to set pages decides, whatever those of which only `up` knows turn out to say.
+    sources = sorted(_launched_with(program, template), key=lambda source: not user_data_of(source).known)
+    return any(_SETS_PAGES.search(user_data(source)) for source in sources)
 
 
 def _launched_with(program: Program, template: PodTemplate) -> Iterator[Resource]:
@@ -110,4 +109,4 @@ def _volumes(resource: Resource, template: PodTemplate, report: Report) -> None:
 
 
 def _mib(number: float) -> str:
-    return f"{shown(int(number / _MEBIBYTE))}Mi"
+    return f"{shown(int(number / MEBIBYTE))}Mi"

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
-from guardrails.document import DocumentError, read_json
-from guardrails.iam_form import well_formed
+from guardrails.iam_form import document, texts, well_formed
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.tokens import (
@@ -47,20 +46,10 @@ _WITHOUT_SUBJECT = frozenset({"cognito-identity.amazonaws.com", "www.amazon.com"
 
 def statements(place: Node) -> Iterator[Node]:
     """The statements of a document, which is text or a mapping; nothing where it can't be read."""
-    document = place
-    if not isinstance(place.value, Mapping):
-        try:
-            document = Node(read_json(place.text()), place.path, place.owner)
-        except DocumentError:
-            return
-    found = document.at("Statement")
-    yield from found.elements() if isinstance(found.value, list) else [found]
-
-
-def texts(node: Node) -> list[str]:
-    """The members of a list, or the one value that stands for a list of one."""
-    members = list(node.elements()) if isinstance(node.value, list) else [node]
-    return [member.text() for member in members if member.present]
+    read = document(place)
+    if read is not None:
+        found = read.at("Statement")
+        yield from found.elements() if isinstance(found.value, list) else [found]
 
 
 def matches(pattern: str, text: str) -> bool:
@@ -120,9 +109,14 @@ def _form_of_trust(resource: Resource, place: Node, report: Report) -> None:
 
 def _pods_trust(resource: Resource, place: Node, report: Report) -> None:
     """EKS Pod Identity takes a role and tags the session, and is refused where it may do only one of the two."""
-    lacking = lacking_of(place, PODS)
-    if lacking and any(_is_of_service(each, PODS) for each in _allowing(place)):
-        report.refuse(resource, place, allowed=f"{' and '.join(lacking)} too for {PODS}", found=f"a trust of {PODS} without it")
+    if names_pods_in_vain(place):
+        lacking = " and ".join(lacking_of(place, PODS))
+        report.refuse(resource, place, allowed=f"{lacking} too for {PODS}", found=f"a trust of {PODS} without it")
+
+
+def names_pods_in_vain(place: Node) -> bool:
+    """Whether a trust names EKS Pod Identity and lets it do one of its two actions at most."""
+    return bool(lacking_of(place, PODS)) and any(_is_of_service(each, PODS) for each in _allowing(place))
 
 
 def lacking_of(place: Node, service: str) -> list[str]:

@@ -1,9 +1,8 @@
 """The form of IAM documents: what IAM answers with MalformedPolicyDocument."""
 
-import json
 import re
-from collections.abc import Iterator
 
+from guardrails.document import DocumentError, read_json
 from guardrails.node import Node
 from guardrails.rule import Report, Resource
 
@@ -18,30 +17,36 @@ _ACTIONS = ("Action", "NotAction")
 
 def well_formed(resource: Resource, place: Node, *, trust: bool, report: Report) -> None:
     """SEC03: judge a document, which is text or a mapping, of rights or, with `trust`, of who may take a role."""
-    document = _read(place)
-    if document is None:
+    read = document(place)
+    if read is None:
         report.refuse(resource, place, allowed="JSON", found="no JSON")
         return
-    version = document.at("Version")
+    version = read.at("Version")
     with report.part():
         if version.present and version.text() not in _VERSIONS:
             report.refuse(resource, place, allowed=f"Version {' or '.join(_VERSIONS)}", found=f"of version {version.text()}")
-    statements = document.at("Statement")
+    statements = read.at("Statement")
     for statement in statements.elements() if isinstance(statements.value, list) else [statements]:
         with report.part():
             if isinstance(statement.value, dict):
                 _statement(resource, place, statement, trust, report)
 
 
-def _read(place: Node) -> Node | None:
-    """The document; None where its text is no JSON."""
+def document(place: Node) -> Node | None:
+    """The document, which is text or a mapping; None where its text is no JSON."""
     text = place.value
     if not isinstance(text, str) or not text.strip():
         return place
     try:
-        return Node(json.loads(text), place.path, place.owner)
-    except (ValueError, RecursionError):
+        return Node(read_json(text), place.path, place.owner)
+    except DocumentError:
         return None
+
+
+def texts(node: Node) -> list[str]:
+    """The members of a list, or the one value that stands for a list of one."""
+    members = list(node.elements()) if isinstance(node.value, list) else [node]
+    return [member.text() for member in members if member.present]
 
 
 def _statement(resource: Resource, place: Node, statement: Node, trust: bool, report: Report) -> None:
@@ -56,17 +61,11 @@ def _statement(resource: Resource, place: Node, statement: Node, trust: bool, re
     for key in foreign:
         if statement.at(key).present:
             report.refuse(resource, place, allowed=f"no {key}: that is not for {of}", found=f"a statement with {key}")
-    for action in _texts(statement, _ACTIONS):
+    for action in (each for key in _ACTIONS for each in texts(statement.at(key))):
         if not _ACTION.fullmatch(action):
             report.refuse(
                 resource, place, allowed="actions with the prefix of their service, such as s3:GetObject", found=f"action {action}"
             )
-    for arn in () if trust else _texts(statement, _RESOURCES):
+    for arn in () if trust else (each for key in _RESOURCES for each in texts(statement.at(key))):
         if not _ARN.match(arn):
             report.refuse(resource, place, allowed="ARNs, or *", found=f"resource {arn}")
-
-
-def _texts(statement: Node, keys: tuple[str, ...]) -> Iterator[str]:
-    for key in keys:
-        given = statement.at(key)
-        yield from (each.text() for each in ([*given.elements()] if isinstance(given.value, list) else [given]) if each.present)

@@ -49,13 +49,20 @@ def _trains(job: Resource) -> bool:
 def _may_train(job: Resource, spec: Node, pods: int, report: Report) -> None:
     """Pods with devices that all run at once may be copies that know nothing of each other, or ranks of a program that isn't seen."""
     mode = spec.at("completionMode")
+    if _speaks_of_indices(spec):
+        return
     if spec.at("completions").integer() == pods and any(template.devices() for template in pod_templates(job)):
         report.advise(job, mode, allowed=f"Indexed, which gives each its rank, unless the {pods} pods work alone")
 
 
+def _speaks_of_indices(spec: Node) -> bool:
+    """Whether another key of the Job is for indexed ones alone, so that `job_policy` asks for the mode."""
+    return any(spec.at(key).present for key in job_policy.OF_INDICES)
+
+
 def _completion(job: Resource, spec: Node, pods: int, report: Report) -> None:
     mode, completions = spec.at("completionMode"), spec.at("completions")
-    if mode.text() != "Indexed":
+    if mode.text() != "Indexed" and not _speaks_of_indices(spec):
         report.refuse(job, mode, allowed="Indexed: the index is the pod's rank")
     if completions.integer() != pods:
         report.refuse(job, completions, allowed=f"{pods}, the parallelism: all ranks run at once")
@@ -88,7 +95,7 @@ def _completion_in_set(jobs: Resource, spec: Node, template: PodTemplate, report
     pods, mode, completions = at_once(spec), spec.at("completionMode"), spec.at("completions")
     if pods < 2 or not gang.meets_others(template):
         return
-    if mode.present and mode.text() != "Indexed" and _needs_index(jobs, template):
+    if mode.present and mode.text() != "Indexed" and not _speaks_of_indices(spec) and _needs_index(jobs, template):
         report.refuse(jobs, mode, allowed="Indexed: the index is the pod's rank")
     if completions.present and completions.integer() != pods:
         report.refuse(jobs, completions, allowed=f"{pods}, the parallelism: all ranks run at once")

@@ -4,7 +4,8 @@ from guardrails.node import Node
 from guardrails.rule import Report, Resource
 
 _INDEXED, _NEVER = "Indexed", "Never"
-_OF_INDICES = ("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy")
+OF_INDICES = ("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy")
+"""What the API server takes beside `completionMode: Indexed` alone."""
 _ON_FAILURE = "Failed"
 
 
@@ -27,7 +28,7 @@ def _needs_indices(job: Resource, spec: Node, indexed_unset: bool, report: Repor
     mode = spec.at("completionMode")
     if mode.text() == _INDEXED or (indexed_unset and not mode.present):
         return
-    for key in _OF_INDICES:
+    for key in OF_INDICES:
         if spec.at(key).present:
             report.refuse(job, mode, allowed=f"{_INDEXED} beside {key}")
             return

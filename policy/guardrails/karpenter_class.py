@@ -52,7 +52,8 @@ _MOST_USER_DATA = 16 * 1024
 """Bytes; EC2 takes no more."""
 _CLOCKS = re.compile(r"nvidia-smi\b[^\n]*(?:\s-ac\b|\s-lgc\b|--applications-clocks|--lock-gpu-clocks)")
 _EFA_WORD = re.compile(r"(?<![a-z0-9])efa(?![a-z0-9])", re.IGNORECASE)
-_DEVICES = {"Bottlerocket": "/dev/xvdb", "AL2023": "/dev/xvda", "AL2": "/dev/xvda"}
+_ROOT_DISK = "/dev/xvda"
+_POD_DISKS = {"Bottlerocket": "/dev/xvdb", "AL2023": _ROOT_DISK, "AL2": _ROOT_DISK}
 """Family -> the device that holds images and what pods write."""
 _DEFAULT_ROOT_GIB = 20
 
@@ -264,7 +265,7 @@ def _named_for_efa(resource: Resource, report: Report) -> None:
 def _disk_of_pods(resource: Resource, report: Report) -> None:
     """A size on a device that the family does not use for pods leaves them the disk of the image."""
     family, devices = _family(resource), list(resource.at("spec", "blockDeviceMappings").elements())
-    used = _DEVICES.get(family)
+    used = _POD_DISKS.get(family)
     if (
         not devices
         or used is None
@@ -303,7 +304,7 @@ def _scratch_disk(resource: Resource) -> tuple[str, float]:
     """Which volume Karpenter counts as ephemeral storage, and its size: Bottlerocket's second one holds what pods write."""
     members = list(resource.at("spec", "blockDeviceMappings").elements())
     family = _family(resource)
-    volume, device = ("data", _DEVICES[family]) if family == "Bottlerocket" else ("root", "/dev/xvda")
+    volume, device = "data" if family == "Bottlerocket" else "root", _POD_DISKS.get(family, _ROOT_DISK)
     roots = [member for member in members if member.at("rootVolume").value is True]
     own = members[-1:] if family == "Custom" else [each for each in members if each.at("deviceName").text() in ("", device)]
     for name, disk in (*(("root", disk) for disk in roots), *((volume, disk) for disk in own)):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from guardrails.allocatable import HYPERVISOR_SHARE
 from guardrails.auto_mode import is_auto_pool
 from guardrails.cron import CronError, open_spans, parse, written
 from guardrails.facts import instance_types, load
@@ -21,7 +22,7 @@ from guardrails.pool import (
     normal_key,
     possible_types,
 )
-from guardrails.quantity import quantity, seconds
+from guardrails.quantity import MEBIBYTE, mebibytes, quantity, seconds
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.tokens import NODE_POOL
 
@@ -45,9 +46,6 @@ _LOWER_CASE = re.compile(
 )
 """Keys whose values Karpenter writes in lower case, whatever case EC2 has them in."""
 _OF_KARPENTER, _OF_AUTO_MODE, _OF_KUBERNETES = "karpenter.k8s.aws/", "eks.amazonaws.com/", "node.kubernetes.io/"
-_MEBIBYTE = 1024**2
-_HYPERVISOR_SHARE = 0.075
-"""Part of a type's memory that Karpenter does not count."""
 _MOST_REQUIREMENTS = 100
 _LONGEST_KEY = 316
 _LONGEST_DOMAIN = 253
@@ -135,7 +133,7 @@ def _holds_a_node(pool: Resource, key: str, limit: Node, report: Report) -> None
     most, each = quantity(limit.text()), [_counted(name, key) for name in possible_types(pool) or ()]
     least = min((number for number in each if number is not None), default=0.0)
     if most and None not in each and 0 < most < least:
-        needed = f"{least / _MEBIBYTE:.0f}Mi" if key == "memory" else f"{least:g}"
+        needed = mebibytes(least) if key == "memory" else f"{least:g}"
         report.refuse(pool, limit, allowed=f"at least {needed}, what the smallest node of the pool has, or 0 for no node at all")
 
 
@@ -145,7 +143,7 @@ def _counted(name: str, key: str) -> float | None:
     if key == "cpu":
         return size and size[0]
     if key == "memory":
-        return size and size[1] * (1 - _HYPERVISOR_SHARE) * _MEBIBYTE
+        return size and size[1] * (1 - HYPERVISOR_SHARE) * MEBIBYTE
     return instance.count if instance and key == instance.counted_as[0] else None
 
 

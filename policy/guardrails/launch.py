@@ -11,6 +11,7 @@ from guardrails.program import Program
 from guardrails.rule import Resource
 from guardrails.tokens import LAUNCH_TEMPLATE, NODE_CLASS, NODE_GROUP, NODE_POOL, SCALING_GROUP
 
+BASE64 = re.compile(r"[A-Za-z0-9+/\r\n]++={0,2}[\r\n]*+")
 _REFERENCE = ("spec", "template", "spec", "nodeClassRef")
 _OF_EC2 = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass"}
 """What a pool's reference to an EC2NodeClass says; a class of another kind may have the same name."""
@@ -102,7 +103,7 @@ def user_data_of(resource: Resource) -> Node:
 def user_data(resource: Resource) -> str:
     """The user data as text: a launch template's is base64, a class's is plain."""
     text = user_data_of(resource).text()
-    if not re.fullmatch(r"[A-Za-z0-9+/\s]+={0,2}\s*", text):
+    if resource.type != LAUNCH_TEMPLATE or not BASE64.fullmatch(text):
         return text
     try:
         return base64.b64decode(text).decode("utf-8", "replace")

@@ -2,13 +2,12 @@
 
 import re
 
-from guardrails.launch import user_data
+from guardrails.launch import BASE64, user_data
 from guardrails.lustre import flag
 from guardrails.rule import Report, Resource
 from guardrails.tokens import LAUNCH_TEMPLATE
 
 _MULTIPART = re.compile(r"\s*(mime-version:|content-type:\s*multipart/)", re.IGNORECASE)
-_BASE64 = re.compile(r"[A-Za-z0-9+/=\r\n]*")
 _MERGED = ("AL2_", "AL2023_")
 """Images whose user data EKS puts together with its own."""
 _DEFAULT_AMI = "AL2023_x86_64_STANDARD"
@@ -26,7 +25,7 @@ def template_suits_group(group: Resource, template: Resource | None, report: Rep
 def encoded(template: Resource, report: Report) -> None:
     """EKS08: user data of a launch template is base64, whoever uses it."""
     data = template.at("userData")
-    if template.type == LAUNCH_TEMPLATE and not _BASE64.fullmatch(data.text()):
+    if template.type == LAUNCH_TEMPLATE and data.text() and not BASE64.fullmatch(data.text()):
         report.refuse(template, data, allowed="the user data in base64: EC2 refuses plain text", found="plain text")
 
 

@@ -19,8 +19,6 @@ _OWN_ADDRESS = re.compile(
 )
 _REFERENCE = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))(?:\.[\w.-]+)?")
 _OWN_FIELDS = frozenset({"status.podIP", "status.podIPs", "metadata.name", "status.hostIP"})
-_ENDPOINT = "--rdzv-endpoint"
-_MEETING = ("--master-addr", "--main-process-ip", _ENDPOINT)
 _OF_MASTER = frozenset({"MASTER_ADDR", "PET_MASTER_ADDR"})
 RANK_0 = "the name of rank 0's pod under the headless Service"
 """What is allowed in place of another address."""
@@ -43,7 +41,7 @@ def meeting_point(resource: Resource, report: Report) -> None:
             with report.part():
                 for call in _of_several_nodes(resource, template, container):
                     _own_option(resource, template, container, call, report)
-                    option_ports(resource, container, call, (_ENDPOINT,), report)
+                    option_ports(resource, container, call, report)
             with report.part():
                 if gang.size(resource, template) > 1 or _of_several_nodes(resource, template, container):
                     variable_ports(resource, container, report)
@@ -97,7 +95,7 @@ def _of_several_nodes(resource: Resource, template: PodTemplate, container: Node
 
 def _options_read(call: command.Invocation, container: Node) -> tuple[str, ...]:
     """The options that say where a call looks for others; torchrun reads the master's address for a static rendezvous alone."""
-    return (_ENDPOINT,) if _meets_at_endpoint(call, container) else _MEETING
+    return (gang.ENDPOINT,) if _meets_at_endpoint(call, container) else gang.MEETING_OPTIONS
 
 
 def _variables_read(resource: Resource, template: PodTemplate, container: Node) -> list[str]:
@@ -136,7 +134,7 @@ def _own_option(resource: Resource, template: PodTemplate, container: Node, call
         if value and is_own(container, value) and not _is_rank_0(resource, template, container, call):
             report.refuse(resource, place, allowed=f"{name} with {allowed}", found=f"{name} {value}")
     if call.flag("--standalone"):
-        report.refuse(resource, place, allowed=f"--rdzv-endpoint with {allowed}", found="--standalone")
+        report.refuse(resource, place, allowed=f"{gang.ENDPOINT} with {allowed}", found="--standalone")
 
 
 def _own_variable(resource: Resource, template: PodTemplate, container: Node, name: str, report: Report) -> None:

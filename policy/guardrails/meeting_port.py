@@ -1,9 +1,8 @@
 """The port at which ranks of several nodes meet."""
 
 import re
-from collections.abc import Sequence
 
-from guardrails import command, environment
+from guardrails import command, environment, gang
 from guardrails.node import Node
 from guardrails.rule import Report, Resource
 
@@ -14,10 +13,10 @@ _LAST = 65535
 _ALLOWED = f"a port from 1 to {_LAST}, the same in each pod"
 
 
-def option_ports(resource: Resource, container: Node, call: command.Invocation, endpoint: Sequence[str], report: Report) -> None:
-    """JOB02: judge the ports that one call of a launcher is told; `endpoint` is the option that has an address before its port, if read."""
+def option_ports(resource: Resource, container: Node, call: command.Invocation, report: Report) -> None:
+    """JOB02: judge the ports that one call of a launcher is told, alone or behind an address."""
     told = [(name, call.option(name)) for name in _OPTIONS]
-    for name, port in (*told, *((name, _port_of(call.option(name) or "")) for name in endpoint)):
+    for name, port in (*told, (gang.ENDPOINT, _port_of(call.option(gang.ENDPOINT) or ""))):
         if port is not None and not _is_port(port):
             report.refuse(resource, command.place(container), allowed=f"{name} with {_ALLOWED}", found=f"{name} {call.option(name)}")
 

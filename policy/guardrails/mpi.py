@@ -349,7 +349,7 @@ RULES = (
     Rule(
         id="MPI01",
         name="mpi-job-require-served-shape",
-        title="The MPI operator takes the job",
+        title="The MPI operator takes the job, and its launcher gets into the workers",
         types=frozenset({MPI_JOB, DEPLOYMENT}) | MPI_JOBS_OF_OLD,
         check=_shape,
         why="the operator writes an event that nobody reads and makes no pod, the launcher gets into no worker, or no such kind is known.",

@@ -9,9 +9,8 @@ from guardrails.rule import Report, Resource
 _HOME = "/root/.ssh"
 """Where the operator puts the keys unless told otherwise, there for root alone."""
 _NEEDED = frozenset({"SYS_CHROOT", "CAP_SYS_CHROOT", "ALL"})
-_NO_SERVERS = frozenset({"sleep", "tail", "cat", "true", "torchrun", "accelerate", "deepspeed"})
+_NO_SERVERS = frozenset({"sleep", "tail", "cat", "true"}) | command.RANKS
 """Programs that answer no ssh, nor start what does."""
-_SHELLS = frozenset({"sh", "bash"})
 
 
 def check(job: Resource, report: Report) -> None:
@@ -55,10 +54,10 @@ def _keys(job: Resource, pod: Node, main: Node, report: Report) -> None:
 def _server(job: Resource, main: Node, report: Report) -> None:
     texts = [word.text() for key in ("command", "args") for word in main.at(key).elements()]
     named = [command.base(words[0]) for words in command.commands(main) if words]
-    programs = [program for program in named if program not in _SHELLS] or named
+    programs = [program for program in named if not command.SHELL.fullmatch(program)] or named
     if not programs or any("ssh" in text for text in texts):
         return
-    if all(program in _NO_SERVERS or program.startswith("python") for program in programs):
+    if all(program in _NO_SERVERS or command.PYTHON.fullmatch(program) for program in programs):
         allowed = "unset, so /usr/sbin/sshd -De: the launcher starts the ranks by ssh, which nothing answers here"
         report.refuse(job, command.place(main), allowed=allowed, found=f"{programs[0]} in each worker")
 

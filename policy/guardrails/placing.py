@@ -30,7 +30,8 @@ DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 _SYSTEM = "kubernetes.io/os"
 _GIVERS = ("kubernetes.io", "eks.amazonaws.com")
 """How the keys of labels begin that a node group's nodes have beside the group's own."""
-_QUEUE = "kueue.x-k8s.io/queue-name"
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+"""By it Kueue knows what goes into which of its queues."""
 _QUEUED = frozenset(
     {DEPLOYMENT, JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB, POD, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, RAY_SERVICE, STATEFUL_SET}
 )
@@ -72,6 +73,11 @@ def wanted_labels(template: PodTemplate) -> dict[str, list[str]]:
     return wanted
 
 
+def named_types(template: PodTemplate) -> list[str]:
+    """The instance types of which a node must be one; none where the pod names none."""
+    return wanted_labels(template).get(INSTANCE_TYPE) or []
+
+
 def wanted_keys(template: PodTemplate) -> Iterator[tuple[str, Node, Iterable[Node]]]:
     """Each label that a node must have, in one of the alternatives at least, where the pod says so, and the values it names."""
     for key, value in template.spec.at("nodeSelector").entries():
@@ -99,7 +105,7 @@ def is_queued(resource: Resource, template: PodTemplate) -> bool:
         places.append(resource.at("metadata"))
     elif resource.type == CRON_JOB:
         places.append(resource.at("spec", "jobTemplate", "metadata"))
-    return any(place.at("labels", _QUEUE).text() for place in places)
+    return any(place.at("labels", QUEUE_LABEL).text() for place in places)
 
 
 def names_pools(template: PodTemplate) -> bool:

@@ -7,8 +7,7 @@ from guardrails import gang
 from guardrails.environment import Variable, settings, variables
 from guardrails.facts import efa_interfaces, instance_types
 from guardrails.node import Node
-from guardrails.placing import wanted_labels
-from guardrails.pool import INSTANCE_TYPE
+from guardrails.placing import named_types
 from guardrails.quantity import whole
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import EFA, GPU, POD_TYPES, PodTemplate, count, only_launches, pod_templates
@@ -16,15 +15,25 @@ from guardrails.tokens import MPI_JOB, POD, PYTORCH_JOB
 
 _NO_PLUGIN = "none"
 """With it NCCL uses its own transports."""
-# After ^ stand those to leave out, and what $ stands for is not known.
-_PROVIDERS = re.compile(r"[^^$][^$]*")
+_PROVIDER, _DIRECT = "efa", "efa-direct"
+_EFA_ENVIRONMENT = {"FI_PROVIDER": _PROVIDER, "NCCL_NET_PLUGIN": None}
+
+
+def _leaves_out_efa(text: str) -> bool:
+    """Whether FI_PROVIDER keeps libfabric off EFA; behind ^ stand those to leave out, and what $ stands for is not known."""
+    excluded = text.startswith("^")
+    # efa-direct is one fabric of the provider efa: left out, it leaves the other.
+    names = {_PROVIDER} if excluded else {_PROVIDER, _DIRECT}
+    named = names & set(re.split("[,;]", text.removeprefix("^")))
+    return bool(text) and "$" not in text and excluded == bool(named)
+
+
 _OTHER_WAYS: Mapping[str, Callable[[str], bool]] = {
     "NCCL_NET": lambda text: text.lower() == "socket",
     "NCCL_NET_PLUGIN": lambda text: text == _NO_PLUGIN,
-    "FI_PROVIDER": lambda text: _PROVIDERS.fullmatch(text) is not None and not {"efa", "efa-direct"} & set(re.split("[,;]", text)),
+    "FI_PROVIDER": _leaves_out_efa,
 }
 """Variable -> whether a value of it keeps off EFA."""
-_EFA_ENVIRONMENT = {"FI_PROVIDER": "efa", "NCCL_NET_PLUGIN": None}
 
 
 def _efa_requests(resource: Resource, report: Report) -> None:
@@ -42,7 +51,7 @@ def _requests_match(resource: Resource, template: PodTemplate, report: Report) -
 
 
 def _count_fits_type(resource: Resource, template: PodTemplate, report: Report) -> None:
-    types = wanted_labels(template).get(INSTANCE_TYPE) or []
+    types = named_types(template)
     known = [efa_interfaces().get(name) for name in types]
     if not types or None in known:
         return
@@ -134,9 +143,11 @@ def _devices_of_the_host(resource: Resource, template: PodTemplate, report: Repo
 
 def _opens_all(template: PodTemplate, container: Node) -> bool:
     """Whether a container may open each interface of its node: a privileged one, or one that has asked for them all."""
-    most = [efa_interfaces().get(name) for name in wanted_labels(template).get(INSTANCE_TYPE) or [""]]
+    if container.at("securityContext", "privileged").value is True:
+        return True
+    most = [efa_interfaces().get(name) for name in named_types(template)]
     asked = count(container.at("resources", "limits", EFA))
-    return container.at("securityContext", "privileged").value is True or all(each is not None and asked >= each for each in most)
+    return bool(most) and all(each is not None and asked >= each for each in most)
 
 
 def _selects_efa(variable: Variable) -> bool:

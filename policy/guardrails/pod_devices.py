@@ -8,18 +8,17 @@ from guardrails.allocatable import Allocatable, allocatable
 from guardrails.chart import CHART_TYPES, charts
 from guardrails.launch import types_of
 from guardrails.node import Node
-from guardrails.placing import always_beside, may_take, names_pools, pools_of, wanted_labels
+from guardrails.placing import always_beside, may_take, named_types, names_pools, pools_of, wanted_labels
 from guardrails.pod_requests import KINDS, asked, names
 from guardrails.pool import INSTANCE_TYPE, allowed_values
 from guardrails.program import Program
-from guardrails.quantity import whole
+from guardrails.quantity import MEBIBYTE, whole
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.template import DEVICES, EFA, GPU, POD_TYPES, PodTemplate, count, pod_templates
 from guardrails.tokens import CONFIG_MAP, DAEMON_SET, LAUNCH_TEMPLATE, NODE_CLASS, NODE_GROUP, NODE_POOL, POD, SCALING_GROUP
 
 _DEVICE = re.compile(r"nvidia\.com/.+|amd\.com/gpu|vpc\.amazonaws\.com/efa|aws\.amazon\.com/neuron.*")
 _COUNTED = re.compile(r"nvidia\.com/(gpu|mig-.+)|amd\.com/gpu|aws\.amazon\.com/neuron.*")
-_MEBIBYTE = 1024**2
 _FOUND = ("nvidia.com/", "vpc.amazonaws.com/", "aws.amazon.com/", "feature.node.kubernetes.io/")
 """How labels begin that agents give to nodes by what they find there, whatever a group says."""
 _SHARING = re.compile(r"\btimeSlicing\b|\bmps:")
@@ -88,7 +87,7 @@ def _fits_one(resource: Resource, template: PodTemplate, program: Program, repor
     if not places:
         return
     largest = max(places, key=lambda place: (place.room.cpus, place.room.memory)).type
-    for unit, scale in (("cpu", 1.0), ("memory", _MEBIBYTE)):
+    for unit, scale in (("cpu", 1.0), ("memory", MEBIBYTE)):
         with report.part():
             wanted, room = asked(template, unit), max(_free(place, unit, template, program, report) for place in places)
             if wanted > room:
@@ -121,8 +120,8 @@ def _shares_devices(program: Program) -> bool:
 
 def _places(template: PodTemplate, program: Program) -> list[_Place]:
     """Where the pod may run: on the types it names, or in the pools and groups it may go to; none where that can't be told."""
-    named = wanted_labels(template).get(INSTANCE_TYPE)
-    pairs: list[tuple[str, Resource | None]] = [(name, None) for name in named or ()]
+    named = named_types(template)
+    pairs: list[tuple[str, Resource | None]] = [(name, None) for name in named]
     if not named and names_pools(template):
         offered = _offered_by(program, template)
         if all(types for _, types in offered):

@@ -7,7 +7,7 @@ from guardrails import command, gang
 from guardrails.node import Node
 from guardrails.placing import DO_NOT_DISRUPT
 from guardrails.pod_requests import KINDS, asked, of_the_pod
-from guardrails.quantity import quantity
+from guardrails.quantity import MEBIBYTE, quantity
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import DEVICES, GPU, POD_TYPES, SUBMITTER, PodTemplate, count, pod_templates
 from guardrails.tokens import CRON_JOB, JOB, JOB_SET, MPI_JOB, NODE_SET, POD, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, RAY_SERVICE, VOLCANO_JOB
@@ -17,7 +17,6 @@ _TRAINERS = frozenset({POD, JOB, CRON_JOB, JOB_SET, MPI_JOB, PYTORCH_JOB, VOLCAN
 _DEFAULT_GRACE_SECONDS = 30
 _LEAST_GRACE_SECONDS = 120
 """A Spot interruption's notice; a shorter grace gives part of it away."""
-_MEBIBYTE = 1024**2
 _GIBIBYTE = 1024**3
 _USUAL = 64 * _GIBIBYTE
 _UNITS = ("cpu", "memory")
@@ -118,7 +117,7 @@ def _memory_limit(template: PodTemplate) -> float | None:
 
 def _shown(memory: float) -> str:
     if memory < _GIBIBYTE:
-        return f"{max(memory // _MEBIBYTE, 1):g}Mi"
+        return f"{max(memory // MEBIBYTE, 1):g}Mi"
     return f"{memory / _GIBIBYTE:g}Gi"
 
 
@@ -239,7 +238,8 @@ RULES = (
         types=_TRAINERS,
         check=_lifetime,
         why="consolidation takes a rank, launcher or head in the middle of a step or a save: all start over from the last checkpoint.",
-        fix='annotate every template karpenter.sh/do-not-disrupt: "true" and set terminationGracePeriodSeconds above a save\'s time.',
+        fix='annotate the templates of a job that has devices or starts over as a whole karpenter.sh/do-not-disrupt: "true" and set '
+        "terminationGracePeriodSeconds above a save's time.",
         source="Karpenter 1.14.1: disruption; EC2 Spot interruption notices",
         valid=(_pod({GPU: 8}, metadata={"annotations": {DO_NOT_DISRUPT: "true"}}, terminationGracePeriodSeconds=300),),
         invalid=(_pod({GPU: 8}),),

@@ -9,6 +9,7 @@ from guardrails.memo import remembered
 from guardrails.node import Node
 from guardrails.quantity import quantity
 from guardrails.rule import Resource
+from guardrails.template import EFA, GPU
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 ZONE = "topology.kubernetes.io/zone"
@@ -32,7 +33,6 @@ _ARM = re.compile(r"a1|[a-z]+[0-9]+[a-z]*g[a-z]*|.*-gb[0-9]+")
 _TYPE_NAME = re.compile(r"(?P<family>(?P<category>[a-z]+)(?:-[0-9]+tb)?(?P<generation>[0-9]+)[^.]*)\.(?P<size>.+)")
 _COMPARED = {"Gt": operator.gt, "Lt": operator.lt, "Gte": operator.ge, "Lte": operator.le}
 _BARRING = frozenset({"NotIn", "DoesNotExist"})
-_GPU, _EFA = "nvidia.com/gpu", "vpc.amazonaws.com/efa"
 _ACCELERATOR_REQUIREMENT = ("karpenter.k8s.aws/instance-gpu", "karpenter.k8s.aws/instance-accelerator")
 
 
@@ -126,7 +126,7 @@ def is_training_pool(pool: Resource) -> bool:
         return True
     if any(key.startswith(_ACCELERATOR_REQUIREMENT) and comparison not in _BARRING for key, comparison, _ in requirements(pool)):
         return True
-    devices = {*load("karpenter")["acceleratorResources"], _EFA}
+    devices = {*load("karpenter")["acceleratorResources"], EFA}
     taints = pool.at("spec", "template", "spec", "taints").elements()
     if any(taint.at("key").text() in devices for taint in taints):
         return True
@@ -171,7 +171,7 @@ def _type_labels(name: str) -> dict[str, str]:
     keys = {_FAMILY: "family", _CATEGORY: "category", _GENERATION: "generation", _SIZE: "size"}
     labels = {INSTANCE_TYPE: name, **{key: named.get(part, "") for key, part in keys.items()}}
     instance = instance_types().get(name)
-    gpus = {_GPU_COUNT: str(instance.count)} if instance and instance.counted_as == (_GPU,) else {}
+    gpus = {_GPU_COUNT: str(instance.count)} if instance and instance.counted_as == (GPU,) else {}
     return {**labels, **gpus, **({_ARCHITECTURE: _architecture(named["family"])} if named else {})}
 
 

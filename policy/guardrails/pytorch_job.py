@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from guardrails import command, gang
+from guardrails.facts import load
 from guardrails.names import HOST_NAME
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
@@ -17,7 +18,6 @@ _RESTARTS = ("OnFailure", "ExitCode", "Never")
 _BACKENDS = ("c10d", "etcd", "etcd-v2", "static")
 _WITH_SERVER = frozenset({"etcd", "etcd-v2"})
 _OWN_HOST = re.compile(r"localhost|127\.[0-9.]+|0\.0\.0\.0|::1?|\[::1?\]", re.IGNORECASE)
-_PROCESSES = re.compile(r"auto|gpu|cpu|xpu|hpu|npu|[1-9][0-9]{0,8}")
 _COUNT = r"[1-9][0-9]{0,8}"
 _BY_MASTER = "one Master, or an elasticPolicy"
 
@@ -263,7 +263,8 @@ def _processes(job: Resource, report: Report) -> None:
     """What the operator tells torchrun, where its own command line does not say."""
     place = _each(job)
     text = place.text()
-    if place.present and not _PROCESSES.fullmatch(text):
+    # The operator hands on whatever there is, and torchrun takes the word for it or ends.
+    if place.present and text not in load("launchers")["processWords"] and not re.fullmatch(_COUNT, text):
         report.refuse(job, place, allowed="auto, gpu, cpu or a number of processes, at least 1")
     if not re.fullmatch(_COUNT, text):
         return

@@ -3,6 +3,7 @@
 import re
 from fractions import Fraction
 
+MEBIBYTE = 1024**2
 _EXACT_UNITS = {
     **{prefix: Fraction(10) ** power for prefix, power in zip(["n", "u", "m", "", *"kMGTPE"], range(-9, 19, 3), strict=True)},
     **{f"{prefix}i": Fraction(1024) ** power for power, prefix in enumerate("KMGTPE", start=1)},
@@ -43,6 +44,11 @@ def gibibytes(text: str) -> float | None:
     """A quantity of bytes in GiB; None where it is none."""
     number = quantity(text)
     return None if number is None else number / _UNITS["Gi"]
+
+
+def mebibytes(number: float) -> str:
+    """Bytes as a quantity in whole MiB, such as 65536Mi."""
+    return f"{number / MEBIBYTE:.0f}Mi"
 
 
 def seconds(text: str) -> int | None:

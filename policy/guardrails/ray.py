@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from guardrails import environment
 from guardrails.names import HOST_NAME
 from guardrails.node import Node
+from guardrails.placing import QUEUE_LABEL
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import GPU, count
 from guardrails.tokens import RAY_CLUSTER, RAY_JOB, RAY_SERVICE
@@ -187,16 +188,17 @@ def _knows_tokens(version: re.Match[str] | None) -> bool:
 
 def _ends(resource: Resource, report: Report) -> None:
     shutdown, keep = resource.at("spec", "shutdownAfterJobFinishes"), resource.at("spec", "ttlSecondsAfterFinished")
-    if shutdown.value is True:
-        return
+    if shutdown.value is True or (makes_a_cluster(resource) and resource.at("metadata", "labels", QUEUE_LABEL).text()):
+        return  # In a queue of Kueue RAY05 says it.
     if (keep.integer() or 0) > 0:
         allowed = f"true beside ttlSecondsAfterFinished ({keep.text()}), which is how long after the job the shutdown waits"
         report.refuse(resource, shutdown, allowed=allowed)
-    elif _makes_a_cluster(resource) and not resource.at("spec", "deletionStrategy").present:
+    elif makes_a_cluster(resource) and not resource.at("spec", "deletionStrategy").present:
         report.advise(resource, shutdown, allowed="true: the cluster and its nodes stay after the job otherwise")
 
 
-def _makes_a_cluster(resource: Resource) -> bool:
+def makes_a_cluster(resource: Resource) -> bool:
+    """Whether a resource is or makes a cluster, in place of one that clusterSelector names."""
     return cluster_of(resource).present and not any(True for _ in resource.at("spec", "clusterSelector").entries())
 
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 
 from guardrails.document import DocumentError, read_yaml
 from guardrails.node import Node
-from guardrails.ray import cluster_of, groups, ray_container
+from guardrails.placing import QUEUE_LABEL
+from guardrails.ray import cluster_of, groups, makes_a_cluster, ray_container
 from guardrails.ray_start import start_params
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.tokens import RAY_CLUSTER, RAY_JOB, RAY_SERVICE
@@ -22,7 +23,7 @@ _GO_DURATION = re.compile(r"\+?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|m
 _STAYS, _NEVER = "DeleteNone", frozenset({"", "Never"})
 _OF_A_CLUSTER = frozenset({"DeleteCluster", "DeleteWorkers"})
 _ORDER = ("DeleteWorkers", "DeleteCluster", "DeleteSelf")
-_QUEUE, _ELASTIC = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/elastic-job"
+_ELASTIC = "kueue.x-k8s.io/elastic-job"
 _HEADS_SET = "head"
 """What Kueue calls the head's pod beside the groups of workers."""
 _UPGRADES = frozenset({"", "None", "NewCluster", "NewClusterWithIncrementalUpgrade"})
@@ -40,7 +41,7 @@ def _admission(resource: Resource, report: Report) -> None:
                 check(resource, resource.at("spec"), report)
     cluster = cluster_of(resource)
     with report.part():
-        if resource.type != RAY_SERVICE and resource.at("metadata", "labels", _QUEUE).text():
+        if resource.type != RAY_SERVICE and resource.at("metadata", "labels", QUEUE_LABEL).text():
             _queued(resource, cluster, report)
     with report.part():
         if cluster.value is not None:
@@ -71,21 +72,21 @@ def _suspension(job: Resource, spec: Node, report: Report) -> None:
 
 def _queued(resource: Resource, cluster: Node, report: Report) -> None:
     """Kueue's own admission takes a cluster whose size and end it knows; it leaves a job on another's cluster alone."""
-    if not cluster.present or (resource.type == RAY_JOB and _selects(resource.at("spec"))):
+    if not makes_a_cluster(resource):
         return
     with report.part():
         shutdown = resource.at("spec", "shutdownAfterJobFinishes")
         if resource.type == RAY_JOB and shutdown.value is not True:
-            report.refuse(resource, shutdown, allowed=f"true in a queue of Kueue ({_QUEUE}): the cluster keeps the quota otherwise")
+            report.refuse(resource, shutdown, allowed=f"true in a queue of Kueue ({QUEUE_LABEL}): the cluster keeps the quota otherwise")
     with report.part():
         scales = cluster.at("enableInTreeAutoscaling")
         if scales.value is True and resource.at("metadata", "annotations", _ELASTIC).text() != "true":
-            report.refuse(resource, scales, allowed=f'false in a queue of Kueue ({_QUEUE}), or {_ELASTIC}: "true" beside it')
+            report.refuse(resource, scales, allowed=f'false in a queue of Kueue ({QUEUE_LABEL}), or {_ELASTIC}: "true" beside it')
     for group in cluster.at("workerGroupSpecs").elements():
         with report.part():
             if group.at("groupName").text() == _HEADS_SET:
                 report.refuse(
-                    resource, group.at("groupName"), allowed=f"another name in a queue of Kueue, which calls the head so ({_QUEUE})"
+                    resource, group.at("groupName"), allowed=f"another name in a queue of Kueue, which calls the head so ({QUEUE_LABEL})"
                 )
 
 

@@ -26,7 +26,7 @@ DeepSpeed configurations without Pulumi: exit status 0 nothing is refused, 1 a r
 - The same object is judged alike whether it is a typed resource, a CustomResource, a child of a YAML group or of a rendered chart,
   an item of a List, or stands in the values of a Helm release (also as text).
 - Levels and exemptions: `pulumi preview --policy-pack policy --policy-pack-config policy-config.json`; here a file of that name
-  beside Pulumi.yaml is taken by itself. `python -m guardrails FILE... --config policy-config.json` for plain files. An exemption
+  beside Pulumi.yaml is taken by itself. For plain files name it: `python -m guardrails FILE... --config policy-config.json`. An exemption
   names rule, resource, reason and its last day. The resource is a name or URN, `*` matches; in place of a URN a file has its path,
   and a DeepSpeed configuration is called as its file (`ds_config.json`):
 

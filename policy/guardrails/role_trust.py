@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from guardrails.iam import CONTROL_PLANE, NEEDED, NODES, PODS, lacking_of
+from guardrails.iam import CONTROL_PLANE, NEEDED, NODES, PODS, lacking_of, names_pods_in_vain
 from guardrails.links import demand
 from guardrails.node import Node
 from guardrails.program import Program
@@ -57,7 +57,10 @@ def _role(program: Program, user: Resource, key: str, place: Node) -> Resource |
 
 
 def _trust(user: Resource, place: Node, role: Resource, service: str, report: Report) -> None:
-    lacking = lacking_of(role.at("assumeRolePolicy"), service)
+    trust = role.at("assumeRolePolicy")
+    if service == PODS and names_pods_in_vain(trust):
+        return  # SEC03 says it of the role.
+    lacking = lacking_of(trust, service)
     if lacking:
         allowed = f"a role that {service} may take ({' and '.join(NEEDED[service])})"
         report.refuse(user, place, allowed=allowed, found=f"role {role.name}, whose trust does not let it {' and '.join(lacking)}")

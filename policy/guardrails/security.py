@@ -320,8 +320,9 @@ RULES = (
         title="A bucket is closed, answers over TLS only, keeps checkpoints, and outlives a destroy; its objects age as S3 lets them",
         types=frozenset({BUCKET, PUBLIC_ACCESS_BLOCK, BUCKET_POLICY, BUCKET_VERSIONING, BUCKET_LIFECYCLE}),
         check=_buckets,
-        why="data is read by strangers, or one destroy or one overwrite takes every checkpoint.",
-        fix="add a public access block, a policy on aws:SecureTransport and versioning; leave forceDestroy off.",
+        why="data is read by strangers, or one destroy or one overwrite takes every checkpoint; S3 refuses ages in the wrong order.",
+        fix="add a public access block, a policy on aws:SecureTransport and versioning; leave forceDestroy off; let objects expire after "
+        "they move.",
         source="Checkov CKV_AWS_53 to 56 and CKV_AWS_21; AWSGuard s3; S3 guide: lifecycle; hashicorp/terraform-provider-aws#6201",
         valid=_store(),
         invalid=_store(forceDestroy=True),

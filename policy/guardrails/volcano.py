@@ -449,10 +449,11 @@ RULES = (
     StackRule(
         id="VOL02",
         name="job-require-open-leaf-queue",
-        title="A job goes to an open leaf queue whose limits fit in those above it",
+        title="A job goes to an open leaf queue whose limits fit in those above it and hold the gang",
         types=frozenset({VOLCANO_JOB, MPI_JOB, PYTORCH_JOB, QUEUE}),
         check=_queues,
-        why="Volcano's admission refuses the job or the queue; a job without a queue shares `default` with everybody.",
+        why="Volcano's admission refuses the job or the queue, or the gang waits for ever; a job without a queue shares `default` with "
+        "everybody.",
         fix="name a leaf queue; keep guarantee within deserved, that within capability, and each within that of the queue above.",
         source="volcano 1.14.1 admission: jobs, queues; scheduler/api/resource_info.go (NewResource, LessPartly); plugins/proportion; "
         "volcano-sh/volcano#1331",

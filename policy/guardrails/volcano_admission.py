@@ -202,7 +202,7 @@ def _hosts_of(job: Resource, container: Node, report: Report) -> None:
         script = without_comments(word.text())
         read = [name for name in _READ.findall(script) if name not in own]
         if read and not _DONE_WITHOUT.search(script):
-            allowed = "that with svc in spec.plugins, which makes it (mpi, pytorch, tensorflow and ray bring svc along)"
+            allowed = "svc in spec.plugins, which makes it (mpi, pytorch, tensorflow and ray bring svc along)"
             report.refuse(job, word, allowed=allowed, found=f"reading {read[0]}")
             return
 
@@ -274,7 +274,7 @@ RULES = (
     Rule(
         id="VOL04",
         name="job-require-admission",
-        title="Tasks, plug-ins and volumes are ones that Volcano's admission takes",
+        title="Tasks, plug-ins and volumes are ones that Volcano's admission takes, and bring the hosts that tasks read",
         types=frozenset({VOLCANO_JOB, VOLCANO_CRON_JOB}),
         check=_admission,
         why="Volcano's admission refuses the job when the rest is made, or a task ends at once for want of the hosts that it reads.",

@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from guardrails.node import Node
 from guardrails.pod_requests import asked
-from guardrails.quantity import quantity
+from guardrails.quantity import mebibytes, quantity
 from guardrails.rule import Report, Resource
 from guardrails.template import PodTemplate, pod_templates
 
-_MEBIBYTE = 1024**2
 _ROUNDING = 1 + 1e-9
 
 
@@ -37,4 +36,4 @@ def _gang(job: Resource, least: Callable[[Node], int]) -> Sequence[tuple[int, Po
 
 
 def _written(number: float, unit: str) -> str:
-    return f"{number / _MEBIBYTE:.0f}Mi" if unit == "memory" else f"{number:g}"
+    return mebibytes(number) if unit == "memory" else f"{number:g}"

@@ -858,6 +858,18 @@ POLICIES = (
         job({"spec/parallelism": 1, "spec/completions": 1, "spec/completionMode": b.DELETE, "spec/successPolicy": {"rules": []}}),
         says="completionMode is unset; allowed: Indexed beside successPolicy",
     ),
+    invalid(
+        "JOB01",
+        job({"spec/completionMode": "NonIndexed", "spec/successPolicy": {"rules": []}}),
+        says="completionMode is NonIndexed; allowed: Indexed beside successPolicy",
+        edge=True,
+    ),
+    invalid(
+        "JOB01",
+        in_set(**{"spec/completionMode": "NonIndexed", "spec/successPolicy": {"rules": []}}),
+        says="completionMode is NonIndexed; allowed: Indexed beside successPolicy",
+        edge=True,
+    ),
     invalid("JOB01", cron({"spec/maxFailedIndexes": 1}), says="jobTemplate.spec.backoffLimitPerIndex is unset"),
     # A JobSet makes its Jobs Indexed.
     valid("JOB01", in_set(**{"spec/backoffLimitPerIndex": 1, "spec/completionMode": b.DELETE}), edge=True),

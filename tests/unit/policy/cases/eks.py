@@ -224,6 +224,8 @@ MANAGED = (
     invalid("EKS08", *booted("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"), says="userData is another text"),
     invalid("EKS08", template(userData="#!/bin/bash\necho hi\n"), says="userData is plain text; allowed: the user data in base64"),
     invalid("EKS08", template(userData="echo hi"), says="userData is plain text", edge=True),
+    invalid("EKS08", template(userData="A=B"), says="userData is plain text", edge=True),
+    valid("EKS08", template(userData=f"{JOINS}\n"), edge=True),
     invalid(
         "EKS08", group(None, **TEMPLATED), template(imageId="ami-1"), says="EKS adds nothing to the user data of an image of one's own"
     ),
@@ -265,9 +267,9 @@ TRUSTS = (
     valid("EKS09", trusting(PODS, actions="sts:*"), taking(IDENTITY, "roleArn", PODS_ROLE), edge=True),
     invalid("EKS09", trusting(EC2), taking(IDENTITY, "roleArn"), says="roleArn is role role, whose trust does not let it sts:AssumeRole"),
     invalid("EKS09", trusting(EC2), taking(IDENTITY, "roleArn", PODS_ROLE), says="allowed: a role that pods.eks.amazonaws.com may take"),
-    invalid(
-        "EKS09", trusting(PODS, actions="sts:AssumeRole"), taking(IDENTITY, "roleArn"), says="does not let it sts:TagSession", edge=True
-    ),
+    # SEC03 says it of the role.
+    valid("EKS09", trusting(PODS, actions="sts:AssumeRole"), taking(IDENTITY, "roleArn"), edge=True),
+    invalid("EKS09", trusting(EC2, PODS, actions="sts:TagSession"), taking(group(), "nodeRoleArn"), says="sts:AssumeRole", edge=True),
     invalid("EKS09", trusting(EKS), taking(group(), "nodeRoleArn"), says="a role that ec2.amazonaws.com may take (sts:AssumeRole)"),
     invalid("EKS09", trusting(PODS), taking(b.node_class(), "spec/role", "made"), says="spec.role is role role, whose trust"),
     invalid("EKS09", trusting(EC2), taking(cluster(), "roleArn"), says="a role that eks.amazonaws.com may take"),

@@ -790,6 +790,7 @@ CLASSES = (
     ),
     invalid("KRP07", node_class({"spec/securityGroupSelectorTerms": [{"name": "nodes", "tags": {"a": "b"}}]}), says="name beside tags"),
     invalid("KRP12", encoded(base64.encodebytes(PIPED.encode())), says="curl -sL"),
+    valid("KRP12", node_class({"spec/userData": base64.b64encode(PIPED.encode()).decode()}), edge=True),
     invalid("KRP12", encoded(base64.b64encode(f"# r\xe9seau\n{PIPED}".encode("latin-1"))), says="curl -sL"),
     invalid("KRP13", node_class({"spec/placementGroupSelector": {}}), says="placementGroupSelector is empty"),
     # What is not known of one resource hides nothing of another.

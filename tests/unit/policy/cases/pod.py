@@ -275,4 +275,12 @@ CASES += (
     valid("EFA06", set_beside("FI_PROVIDER", "^tcp"), edge=True),
     valid("EFA06", set_beside("FI_PROVIDER", "${FI_PROVIDER}"), edge=True),
     valid("EFA06", set_beside("FI_PROVIDER", "")),
+    valid("EFA06", set_beside("FI_PROVIDER", "efa;ofi_rxr,shm"), edge=True),
+    valid("EFA06", set_beside("FI_PROVIDER", "efa-direct"), edge=True),
+    valid("EFA06", set_beside("FI_PROVIDER", "^tcp,sockets")),
+    valid("EFA06", set_beside("FI_PROVIDER", "^efa-direct"), edge=True),
+    valid("EFA06", set_beside("FI_PROVIDER", "^$LEFT_OUT"), edge=True),
+    invalid("EFA06", set_beside("FI_PROVIDER", "^efa"), says="FI_PROVIDER=^efa beside", edge=True),
+    invalid("EFA06", set_beside("FI_PROVIDER", "^shm,efa"), says="FI_PROVIDER=^shm,efa beside"),
+    invalid("EFA06", set_beside("FI_PROVIDER", "verbs", **ALONE), says="FI_PROVIDER=verbs beside"),
 )

@@ -259,7 +259,7 @@ CASES = (
         invalid("PTJ02", running(*TRAIN, changes={"spec/nprocPerNode": text}), says=f"nprocPerNode is {text}")
         for text in ("\u00b2", "eight", "-1", "0", "08")
     ),
-    *(valid("PTJ02", running(*TRAIN, changes={"spec/nprocPerNode": text})) for text in ("gpu", "cpu", "xpu")),
+    *(valid("PTJ02", running(*TRAIN, changes={"spec/nprocPerNode": text})) for text in ("gpu", "cpu", "xpu", "privateuseone")),
     invalid("PTJ02", running("python3", "t.py", changes={"spec/nprocPerNode": "8", **ONE_GPU}), says="WORLD_SIZE is a multiple of it"),
     valid("PTJ02", running("python3", "t.py", changes={"spec/nprocPerNode": "1", **ONE_GPU}), edge=True),
     # A pod's own address: what the operator sets again does not count, and a Master may call itself as it likes.

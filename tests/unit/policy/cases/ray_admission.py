@@ -243,6 +243,9 @@ CASES += (
     # Kueue leaves a job on a cluster that is there alone.
     valid("RAY05", queued(Thing(type=tokens.RAY_JOB, name="t", properties={"spec": SHARED})), edge=True),
     invalid("RAY05", queued(cluster(SCALED)), says="enableInTreeAutoscaling is true; allowed: false in a queue of Kueue"),
+    valid("RAY04", queued(ending())),
+    valid("RAY04", queued(ending({"ttlSecondsAfterFinished": 600})), edge=True),
+    invalid("RAY04", queued(ending({"ttlSecondsAfterFinished": 600}, own=False)), says="true beside ttlSecondsAfterFinished", edge=True),
     valid("RAY05", queued(cluster(SCALED), **{"kueue.x-k8s.io/elastic-job": "true"}), edge=True),
     invalid("RAY05", queued(cluster({f"{GROUP}/groupName": "head"})), says="groupName is head"),
     valid("RAY05", cluster({f"{GROUP}/groupName": "head"}), edge=True),

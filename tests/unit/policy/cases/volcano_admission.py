@@ -88,7 +88,7 @@ CASES = (
     valid("VOL04", reading(HOSTFILE, container=MOUNTED), edge=True),
     valid("VOL04", reading(HOSTFILE, volumes=[{"mountPath": "/etc/volcano", "volumeClaimName": "hosts"}]), edge=True),
     valid("VOL04", reading("# cat /etc/volcano/worker.host"), edge=True),
-    invalid("VOL04", reading(HOSTFILE, "ssh"), says="command[2] is reading /etc/volcano/worker.host; allowed: that with svc"),
+    invalid("VOL04", reading(HOSTFILE, "ssh"), says="command[2] is reading /etc/volcano/worker.host; allowed: svc in spec.plugins"),
     invalid("VOL04", reading("mpiexec -f /etc/volcano/worker.host hello"), says="is reading /etc/volcano/worker.host; allowed", edge=True),
     invalid("VOL04", reading(HOSTS, "env", "hcclrank"), says="is reading VC_WORKER_HOSTS", edge=True),
     invalid("VOL04", reading("torchrun --nnodes=${VC_WORKER_NUM} train.py"), says="is reading VC_WORKER_NUM; allowed"),
