@@ -85,7 +85,7 @@ def _encrypted(volume: Resource, source: Node, options: Node, report: Report) ->
 
 def _claim(program: Program, claim: Resource, report: Report) -> None:
     """EBS has no file system that several nodes mount; as a block device some volumes are attached to several."""
-    if claim.at("spec", "volumeMode").text() == "Block" or not _is_disk(program, claim):
+    if not _is_disk(program, claim):
         return
     for mode in claim.at("spec", "accessModes").elements():
         if mode.text() in _SHARED:
@@ -94,7 +94,8 @@ def _claim(program: Program, claim: Resource, report: Report) -> None:
 
 
 def _is_disk(program: Program, claim: Resource) -> bool:
-    if not class_name(claim).text():
+    """Whether a claim gets a file system on EBS."""
+    if not class_name(claim).text() or claim.at("spec", "volumeMode").text() == "Block":
         return False
     maker = maker_of(program, claim)
     return maker is not None and maker.at("provisioner").text() in EBS_DRIVERS

@@ -121,7 +121,8 @@ def names_pods_in_vain(place: Node) -> bool:
 
 def lacking_of(place: Node, service: str) -> list[str]:
     """The actions that a service takes a role by and that the role's trust does not allow it."""
-    own = [each for each in _allowing(place) if of_everybody(each) or _is_of_service(each, service)]
+    names = (service, f"{service}.cn")  # In China services have their names and, of old, these.
+    own = [each for each in _allowing(place) if of_everybody(each) or any(_is_of_service(each, name) for name in names)]
     return [action for action in NEEDED[service] if not any(_allows(statement, action) for statement in own)]
 
 

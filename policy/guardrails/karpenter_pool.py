@@ -134,7 +134,9 @@ def _holds_a_node(pool: Resource, key: str, limit: Node, report: Report) -> None
     least = min((number for number in each if number is not None), default=0.0)
     if most and None not in each and 0 < most < least:
         needed = mebibytes(least) if key == "memory" else f"{least:g}"
-        report.refuse(pool, limit, allowed=f"at least {needed}, what the smallest node of the pool has, or 0 for no node at all")
+        # How much of a node's memory counts is a setting of Karpenter's (vmMemoryOverheadPercent).
+        tell = report.advise if key == "memory" else report.refuse
+        tell(pool, limit, allowed=f"at least {needed}, what the smallest node of the pool has, or 0 for no node at all")
 
 
 def _counted(name: str, key: str) -> float | None:

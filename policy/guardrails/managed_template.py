@@ -34,7 +34,7 @@ def _left_to_eks(group: Resource, template: Resource, report: Report) -> None:
     sleeping = template.at("hibernationOptions", "configured")
     if any(profile.at(key).present for key in ("name", "arn")):
         report.refuse(template, profile, allowed=f"unset: EKS makes the profile, of the role of group {group.name}")
-    if shutdown.present:
+    if shutdown.raw not in (None, ""):
         report.refuse(template, shutdown, allowed=f"unset: EKS ends the nodes of group {group.name}")
     if flag(sleeping) is True:
         report.refuse(template, sleeping, allowed=f"false: nodes of group {group.name} can't hibernate")
@@ -49,13 +49,13 @@ def _market(group: Resource, template: Resource, report: Report) -> None:
 def _subnets(group: Resource, template: Resource, report: Report) -> None:
     for interface in template.at("networkInterfaces").elements():
         subnet = interface.at("subnetId")
-        if subnet.present:
+        if subnet.raw not in (None, ""):
             report.refuse(template, subnet, allowed=f"unset: the subnets are those of group {group.name}")
 
 
 def _user_data(group: Resource, template: Resource, report: Report) -> None:
     data, image = template.at("userData"), template.at("imageId")
-    if image.present:
+    if image.raw not in (None, ""):
         # An image may have all that a node needs to join baked into it.
         if not data.present:
             report.advise(template, data, allowed="what lets a node join: EKS adds nothing to the user data of an image of one's own")

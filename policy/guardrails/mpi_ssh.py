@@ -5,22 +5,26 @@ from collections.abc import Iterator
 from guardrails import command
 from guardrails.node import Node
 from guardrails.rule import Report, Resource
+from guardrails.template import LAUNCHER
 
 _HOME = "/root/.ssh"
 """Where the operator puts the keys unless told otherwise, there for root alone."""
 _NEEDED = frozenset({"SYS_CHROOT", "CAP_SYS_CHROOT", "ALL"})
-_NO_SERVERS = frozenset({"sleep", "tail", "cat", "true"}) | command.RANKS
+_IDLE = frozenset({"sleep", "tail", "cat", "true"})
 """Programs that answer no ssh, nor start what does."""
 
 
 def check(job: Resource, report: Report) -> None:
     """MPI01: judge the keys' place, and what runs in the workers."""
     roles = job.at("spec", "mpiReplicaSpecs")
-    for _, role in roles.entries():
+    for name, role in roles.entries():
         pod = role.at("template", "spec")
         for main in _main(pod):
             with report.part():
                 _keys(job, pod, main, report)
+            with report.part():
+                if name == LAUNCHER:
+                    _opened(job, pod, main, report)
     for main in _main(roles.at("Worker", "template", "spec")):
         with report.part():
             _server(job, main, report)
@@ -38,28 +42,44 @@ def _user(pod: Node, main: Node) -> Node:
     return own if own.present else pod.at("securityContext", "runAsUser")
 
 
+def _is_at_home(job: Resource) -> bool:
+    return (job.at("spec", "sshAuthMountPath").text() or _HOME).rstrip("/") == _HOME
+
+
 def _keys(job: Resource, pod: Node, main: Node, report: Report) -> None:
-    if (job.at("spec", "sshAuthMountPath").text() or _HOME).rstrip("/") != _HOME:
+    if not _is_at_home(job):
         return
-    user, group = _user(pod, main), pod.at("securityContext", "fsGroup")
-    if user.integer() and not group.present:
+    user = _user(pod, main)
+    if user.integer() and not pod.at("securityContext", "fsGroup").present:
         allowed = f"0, or spec.sshAuthMountPath in the user's home: in {_HOME} the keys are for root alone"
         report.refuse(job, user, allowed=allowed)
-    elif group.present and not user.integer():
+
+
+def _opened(job: Resource, pod: Node, main: Node, report: Report) -> None:
+    """Of the keys only the launcher's own must be closed to others: a server lets a group read those that it takes."""
+    if not _is_at_home(job):
+        return
+    user, group = _user(pod, main), pod.at("securityContext", "fsGroup")
+    if group.present and not user.integer():
         # Which user the image has is not known where none is said.
         tell = report.refuse if user.present else report.advise
         tell(job, group, allowed="unset for root: the group may read the keys with it, and ssh takes none that others may read")
 
 
 def _server(job: Resource, main: Node, report: Report) -> None:
+    # Arguments alone are the image's to run, and a hook may start what else there is.
+    if not main.at("command").present or main.at("lifecycle").present:
+        return
     texts = [word.text() for key in ("command", "args") for word in main.at(key).elements()]
     named = [command.base(words[0]) for words in command.commands(main) if words]
     programs = [program for program in named if not command.SHELL.fullmatch(program)] or named
     if not programs or any("ssh" in text for text in texts):
         return
-    if all(program in _NO_SERVERS or command.PYTHON.fullmatch(program) for program in programs):
+    if all(program in _IDLE | command.RANKS or command.PYTHON.fullmatch(program) for program in programs):
         allowed = "unset, so /usr/sbin/sshd -De: the launcher starts the ranks by ssh, which nothing answers here"
-        report.refuse(job, command.place(main), allowed=allowed, found=f"{programs[0]} in each worker")
+        # A program may start a server of its own.
+        tell = report.refuse if _IDLE.issuperset(programs) else report.advise
+        tell(job, command.place(main), allowed=allowed, found=f"{programs[0]} in each worker")
 
 
 def _capabilities(job: Resource, pod: Node, main: Node, report: Report) -> None:

@@ -56,7 +56,7 @@ def _beside_template(group: Resource, template: Resource | None, report: Report)
 
 def _beside_image(group: Resource, template: Resource, report: Report) -> None:
     """What says which of EKS's images the nodes get, where the template has one of its own."""
-    if not template.at("imageId").present:
+    if template.at("imageId").raw in (None, ""):
         return
     allowed = f"unset, because template {template.name} names an image"
     if group.at("amiType").text() not in ("", "CUSTOM"):
@@ -161,7 +161,7 @@ def _image(program: Program, group: Resource, template: Resource | None, report:
 
 def _own_image(group: Resource, template: Resource | None) -> bool:
     """Whether the image is the template's own, or may be: of one that isn't in the program."""
-    if template is not None and template.at("imageId").present:
+    if template is not None and template.at("imageId").raw not in (None, ""):
         return True
     given = group.at("amiType")
     return given.text() == "CUSTOM" or (template is None and group.at("launchTemplate").present and not given.present)

@@ -199,7 +199,7 @@ def _ends(resource: Resource, report: Report) -> None:
 
 def makes_a_cluster(resource: Resource) -> bool:
     """Whether a resource is or makes a cluster, in place of one that clusterSelector names."""
-    return cluster_of(resource).present and not any(True for _ in resource.at("spec", "clusterSelector").entries())
+    return cluster_of(resource).value is not None and not any(True for _ in resource.at("spec", "clusterSelector").entries())
 
 
 def _ray(*, head: dict[str, object] | None = None, group: dict[str, object] | None = None, **spec: object) -> Example:

@@ -1,7 +1,7 @@
 """EKS roles: the service that is to take a role is in its trust."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from guardrails.iam import CONTROL_PLANE, NEEDED, NODES, PODS, lacking_of, names_pods_in_vain
 from guardrails.links import demand
@@ -10,6 +10,7 @@ from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.tokens import ADDON, CLUSTER, IAM_ROLE, NODE_CLASS, NODE_GROUP, POD_IDENTITY
 
+_ARN = "arn:"
 _TAKEN = {
     POD_IDENTITY: (("roleArn",), PODS),
     NODE_GROUP: (("nodeRoleArn",), NODES),
@@ -45,15 +46,23 @@ def _role(program: Program, user: Resource, key: str, place: Node) -> Resource |
         return None
     roles, origins = list(program.of(IAM_ROLE)), user.sources.get(key, ())
     if place.known:
-        name = place.text().rpartition("/")[2]
-        found = next((role for role in roles if name and role.at("name").raw == name), None)
-        for role in roles if found is None else ():
-            demand(role.at("name"))
-        return found
+        return _called(place.text(), roles)
     if not origins:
         demand(place)
     made = [role for role in roles if role.urn in origins]
     return made[0] if len(made) == 1 else None
+
+
+def _called(text: str, roles: Sequence[Resource]) -> Resource | None:
+    """The role with a name or an ARN; none where several have the name, and it may be another account's."""
+    name = text.rpartition("/")[2]
+    found = [role for role in roles if name and role.at("name").raw == name]
+    for role in roles if not found else ():
+        demand(role.at("name"))
+    if len(found) != 1:
+        return None
+    own = found[0].at("arn")
+    return found[0] if not text.startswith(_ARN) or not own.present or own.text() == text else None
 
 
 def _trust(user: Resource, place: Node, role: Resource, service: str, report: Report) -> None:
@@ -63,14 +72,20 @@ def _trust(user: Resource, place: Node, role: Resource, service: str, report: Re
     lacking = lacking_of(trust, service)
     if lacking:
         allowed = f"a role that {service} may take ({' and '.join(NEEDED[service])})"
-        report.refuse(user, place, allowed=allowed, found=f"role {role.name}, whose trust does not let it {' and '.join(lacking)}")
+        # An account's number is not known of a role before it is made.
+        tell = report.advise if place.known and place.text().startswith(_ARN) and not role.at("arn").present else report.refuse
+        tell(user, place, allowed=allowed, found=f"role {role.name}, whose trust does not let it {' and '.join(lacking)}")
 
 
 def _association(service: str) -> tuple[Example, ...]:
     statement = {"Effect": "Allow", "Principal": {"Service": service}, "Action": ["sts:AssumeRole", "sts:TagSession"]}
     trust = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
-    identity = {"namespace": "jobs", "serviceAccount": "trainer", "roleArn": "arn:aws:iam::123456789012:role/trainer"}
-    return (Example(IAM_ROLE, {"name": "trainer", "assumeRolePolicy": trust}, name="role"), Example(POD_IDENTITY, identity, name="trainer"))
+    arn = "arn:aws:iam::123456789012:role/trainer"
+    identity = {"namespace": "jobs", "serviceAccount": "trainer", "roleArn": arn}
+    return (
+        Example(IAM_ROLE, {"name": "trainer", "arn": arn, "assumeRolePolicy": trust}, name="role"),
+        Example(POD_IDENTITY, identity, name="trainer"),
+    )
 
 
 RULES = (

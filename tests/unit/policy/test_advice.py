@@ -9,7 +9,7 @@ from guardrails.judge import by_id
 from guardrails.template import GPU
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import Thing, analyze
-from tests.unit.policy.cases import batch_job, csi, custom_resource, deepspeed, network, pod, pod_memory, ray, volcano
+from tests.unit.policy.cases import batch_job, csi, custom_resource, deepspeed, eks, mpi, network, pod, pod_memory, ray, volcano
 
 pytestmark = pytest.mark.policy
 
@@ -29,6 +29,9 @@ ADVICE: Sequence[tuple[str, tuple[Thing, ...]]] = (
     ("DSP06", (deepspeed.checkpointed(number_checkpoints=None),)),
     ("DSP06", (deepspeed.checkpointed(partition_activations=False),)),
     ("JOB03", (batch_job.torchrun("--nnodes=4", "--nproc-per-node=musa", *batch_job.C10D),)),
+    ("EKS09", (eks.trusting(eks.EC2), eks.taking(eks.IDENTITY, "roleArn", eks.PODS_ROLE))),
+    ("KRP08", (b.node_pool({"spec/limits": {"nvidia.com/gpu": 8, "memory": "1000Gi"}}),)),
+    ("MPI01", (b.mpi_job({mpi.WORKER_COMMAND: ["python3", "agent.py"]}),)),
     ("EFA06", (pod.efa_on(16, "p5.48xlarge"),)),
     ("KUB01", (custom_resource.rocks_db(),)),
     ("POD07", (pod_memory.working(),)),
@@ -46,6 +49,9 @@ REFUSED: Sequence[tuple[str, tuple[Thing, ...]]] = (
     ("EFA04", (*CLOSED_FABRIC, network.pod({"pool": "p5"}, efa=32))),
     ("DSP05", (deepspeed.zero(2, cpu_offload=True, offload_optimizer=None),)),
     ("CSI04", (csi.volume(csi.OF_SHARED), csi.claim("1Gi", csi.STATIC))),
+    ("EKS09", (eks.of_account("123456789012"), eks.taking(eks.IDENTITY, "roleArn", eks.PODS_ROLE))),
+    ("KRP08", (b.node_pool({"spec/limits": {"nvidia.com/gpu": 4}}),)),
+    ("MPI01", (b.mpi_job({mpi.WORKER_COMMAND: ["sleep", "infinity"]}),)),
     ("JOB03", (batch_job.torchrun("--nnodes=4", "--nproc-per-node=gpus", *batch_job.C10D),)),
     ("DSP05", (deepspeed.zero(3, cpu_offload_use_pin_memory=True),)),
     ("KUB01", (custom_resource.fault_tolerant(),)),

@@ -50,6 +50,7 @@ CASES = (
     valid("CSI08", DISK, claim(changes={"spec/accessModes": ["ReadWriteOncePod"]}), edge=True),
     # Several pods on one disk.
     invalid("CSI08", DISK, ONCE, gang(), says="claimName is data, on EBS, in 4 pods"),
+    valid("CSI08", DISK, claim(changes={"spec/volumeMode": "Block"}), gang(), edge=True),
     valid("CSI08", DISK, ONCE, gang(**{"spec/tasks/0/replicas": 1}), edge=True),
     invalid("CSI08", DISK, ONCE, gang(**small(4, "p5.48xlarge")), says="unless all are on that node", edge=True),
     invalid("CSI08", DISK, ONCE, gang(**small(5, "p5.48xlarge")), says="and the other pods wait for it", edge=True),

@@ -201,6 +201,7 @@ MANAGED = (
     invalid("EKS08", group(labels={"sig.k8s.io/pool": "gpu"}), says="a label outside kubernetes.io and k8s.io"),
     valid("EKS08", template(iamInstanceProfile={"name": "self-managed"}, instanceMarketOptions={"marketType": "spot"})),
     valid("EKS08", group(**TEMPLATED), template(networkInterfaces=[{"deviceIndex": 0}], hibernationOptions={"configured": False})),
+    valid("EKS08", group(**TEMPLATED), template(networkInterfaces=[{"subnetId": ""}], instanceInitiatedShutdownBehavior="", imageId="")),
     invalid("EKS08", group(**TEMPLATED), template(iamInstanceProfile={"name": "nodes"}), says="of the role of group gpu"),
     invalid("EKS08", group(**TEMPLATED), template(instanceInitiatedShutdownBehavior="stop"), says="EKS ends the nodes of group gpu"),
     invalid("EKS08", group(**TEMPLATED), template(hibernationOptions={"configured": True}), says="nodes of group gpu can't hibernate"),
@@ -252,12 +253,28 @@ def taking(thing: Thing, key: str, role: Any = UNKNOWN, *sources: str) -> Thing:
 PODS, EC2, EKS = (f"{name}.amazonaws.com" for name in ("pods.eks", "ec2", "eks"))
 PODS_ROLE = "arn:aws:iam::123456789012:role/ml/made"
 IDENTITY = identity("trainer", "jobs")
+
+
+def of_account(number: str) -> Thing:
+    """A role of nodes that is made."""
+    role = trusting(EC2)
+    return replace(role, properties={**role.properties, "arn": f"arn:aws:iam::{number}:role/ml/made"})
+
+
 # Roles and the services that take them.
 TRUSTS = (
     valid("EKS09", trusting(PODS), taking(IDENTITY, "roleArn")),
     valid("EKS09", trusting(EC2), taking(group(), "nodeRoleArn")),
     valid("EKS09", trusting(EC2), taking(b.node_class(), "spec/role")),
     valid("EKS09", trusting(EKS), taking(cluster(), "roleArn")),
+    valid("EKS09", trusting("ec2.amazonaws.com.cn"), taking(group(), "nodeRoleArn"), edge=True),
+    invalid("EKS09", trusting("ec2.amazonaws.com.example"), taking(group(), "nodeRoleArn"), says="a role that ec2.amazonaws.com may take"),
+    # Of two accounts each may have a role of the name.
+    valid("EKS09", trusting(EC2), replace(trusting(PODS), name="second"), taking(IDENTITY, "roleArn", PODS_ROLE), edge=True),
+    valid("EKS09", of_account("999999999999"), taking(IDENTITY, "roleArn", PODS_ROLE), edge=True),
+    invalid(
+        "EKS09", of_account("123456789012"), taking(IDENTITY, "roleArn", PODS_ROLE), says="roleArn is role role, whose trust", edge=True
+    ),
     valid("EKS09", trusting(EC2), taking(IDENTITY, "roleArn", "arn:aws:iam::123456789012:role/other")),
     valid("EKS09", trusting(EKS, EC2, actions="sts:AssumeRole", name=None), taking(group(), "nodeRoleArn")),
     valid(

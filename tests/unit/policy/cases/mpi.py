@@ -251,7 +251,9 @@ CASES += OVERSUBSCRIBED + LAUNCHERS
 
 WORKER_USER = f"{b.WORKER_CONTAINER}/securityContext"
 POD_USER = f"{b.WORKER}/template/spec/securityContext"
+LAUNCHER_USER = f"{LAUNCHER}/template/spec/securityContext"
 WORKER_COMMAND = f"{b.WORKER_CONTAINER}/command"
+STARTED = {"postStart": {"exec": {"command": ["service", "ssh", "start"]}}}
 DROPPED = {"capabilities": {"drop": ["ALL"]}}
 
 CASES += (
@@ -261,14 +263,18 @@ CASES += (
     valid("MPI01", b.mpi_job({WORKER_USER: {"runAsUser": 1000}, "spec/sshAuthMountPath": "/home/mpiuser/.ssh"})),
     invalid("MPI01", b.mpi_job({POD_USER: {"runAsUser": 1000}, "spec/sshAuthMountPath": "/root/.ssh"}), says="runAsUser is 1000"),
     valid("MPI01", b.mpi_job({POD_USER: {"runAsUser": 1000}, WORKER_USER: {"runAsUser": 0}}), edge=True),
-    invalid("MPI01", b.mpi_job({f"{LAUNCHER}/template/spec/securityContext": {"runAsUser": 1000}}), says="Launcher.template.spec.security"),
-    invalid("MPI01", b.mpi_job({POD_USER: {"fsGroup": 1337, "runAsUser": 0}}), says="fsGroup is 1337; allowed: unset for root"),
-    invalid("MPI01", b.mpi_job({POD_USER: {"fsGroup": 1337}}), says="ssh takes none that others may read", edge=True),
+    invalid("MPI01", b.mpi_job({LAUNCHER_USER: {"runAsUser": 1000}}), says="Launcher.template.spec.security"),
+    invalid("MPI01", b.mpi_job({LAUNCHER_USER: {"fsGroup": 1337, "runAsUser": 0}}), says="fsGroup is 1337; allowed: unset for root"),
+    invalid("MPI01", b.mpi_job({LAUNCHER_USER: {"fsGroup": 1337}}), says="ssh takes none that others may read", edge=True),
+    valid("MPI01", b.mpi_job({POD_USER: {"fsGroup": 1337, "runAsUser": 0}}), edge=True),
     valid("MPI01", b.mpi_job({POD_USER: {"fsGroup": 1337, "runAsUser": 1000}, "spec/sshAuthMountPath": "/home/mpiuser/.ssh"})),
     # What runs in the workers.
     invalid("MPI01", b.mpi_job({WORKER_COMMAND: ["sleep", "infinity"]}), says="sleep in each worker; allowed: unset, so /usr/sbin/sshd"),
     invalid("MPI01", b.mpi_job({WORKER_COMMAND: ["bash", "-c", "python3 train.py"]}), says="python3 in each worker"),
     valid("MPI01", b.mpi_job({WORKER_COMMAND: ["/usr/sbin/sshd", "-De"]})),
+    # The image's own program, or a hook, may start it.
+    valid("MPI01", b.mpi_job({f"{b.WORKER_CONTAINER}/args": ["sleep", "infinity"]}), edge=True),
+    valid("MPI01", b.mpi_job({WORKER_COMMAND: ["sleep", "infinity"], f"{b.WORKER_CONTAINER}/lifecycle": STARTED}), edge=True),
     valid("MPI01", b.mpi_job({WORKER_COMMAND: ["bash", "-c", "service ssh start; sleep infinity"]}), edge=True),
     valid("MPI01", b.mpi_job({WORKER_COMMAND: ["/opt/entrypoint.sh"]}), edge=True),
     # What sshd may do.
