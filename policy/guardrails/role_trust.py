@@ -56,9 +56,9 @@ def _role(program: Program, user: Resource, key: str, place: Node) -> Resource |
 def _called(text: str, roles: Sequence[Resource]) -> Resource | None:
     """The role with a name or an ARN; none where several have the name, and it may be another account's."""
     name = text.rpartition("/")[2]
-    found = [role for role in roles if name and role.at("name").raw == name]
-    for role in roles if not found else ():
+    for role in roles:
         demand(role.at("name"))
+    found = [role for role in roles if name and role.at("name").raw == name]
     if len(found) != 1:
         return None
     own = found[0].at("arn")

@@ -201,7 +201,6 @@ MANAGED = (
     invalid("EKS08", group(labels={"sig.k8s.io/pool": "gpu"}), says="a label outside kubernetes.io and k8s.io"),
     valid("EKS08", template(iamInstanceProfile={"name": "self-managed"}, instanceMarketOptions={"marketType": "spot"})),
     valid("EKS08", group(**TEMPLATED), template(networkInterfaces=[{"deviceIndex": 0}], hibernationOptions={"configured": False})),
-    valid("EKS08", group(**TEMPLATED), template(networkInterfaces=[{"subnetId": ""}], instanceInitiatedShutdownBehavior="", imageId="")),
     invalid("EKS08", group(**TEMPLATED), template(iamInstanceProfile={"name": "nodes"}), says="of the role of group gpu"),
     invalid("EKS08", group(**TEMPLATED), template(instanceInitiatedShutdownBehavior="stop"), says="EKS ends the nodes of group gpu"),
     invalid("EKS08", group(**TEMPLATED), template(hibernationOptions={"configured": True}), says="nodes of group gpu can't hibernate"),
@@ -283,7 +282,6 @@ TRUSTS = (
     valid("EKS09", Thing(type=tokens.IAM_ROLE, name="role", properties={"name": "made"}), taking(IDENTITY, "roleArn"), edge=True),
     valid("EKS09", trusting(PODS, actions="sts:*"), taking(IDENTITY, "roleArn", PODS_ROLE), edge=True),
     invalid("EKS09", trusting(EC2), taking(IDENTITY, "roleArn"), says="roleArn is role role, whose trust does not let it sts:AssumeRole"),
-    invalid("EKS09", trusting(EC2), taking(IDENTITY, "roleArn", PODS_ROLE), says="allowed: a role that pods.eks.amazonaws.com may take"),
     # SEC03 says it of the role.
     valid("EKS09", trusting(PODS, actions="sts:AssumeRole"), taking(IDENTITY, "roleArn"), edge=True),
     invalid("EKS09", trusting(EC2, PODS, actions="sts:TagSession"), taking(group(), "nodeRoleArn"), says="sts:AssumeRole", edge=True),
