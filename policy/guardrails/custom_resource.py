@@ -39,7 +39,7 @@ def _shape(resource: Resource, report: Report) -> None:
 def _below(resource: Resource, node: Node, schema: Mapping[str, Any], report: Report) -> None:
     """Judge `node` and then each member in a part of its own, so that an unknown one does not end the walk."""
     for wrong in _SCHEMAS.mismatches(node, schema):
-        tell = report.advise if wrong.pruned or wrong.newer else report.refuse
+        tell = report.advise if wrong.pruned else report.refuse
         allowed = f"{wrong.allowed}, where the operator is no newer than {_release(resource)}" if wrong.newer else wrong.allowed
         tell(resource, wrong.node, allowed=allowed, found=wrong.found, remark=wrong.remark)
     for member, below in _SCHEMAS.members(node, schema):

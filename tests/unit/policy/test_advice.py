@@ -33,7 +33,6 @@ ADVICE: Sequence[tuple[str, tuple[Thing, ...]]] = (
     ("KRP08", (b.node_pool({"spec/limits": {"nvidia.com/gpu": 8, "memory": "1000Gi"}}),)),
     ("MPI01", (b.mpi_job({mpi.WORKER_COMMAND: ["python3", "agent.py"]}),)),
     ("EFA06", (pod.efa_on(16, "p5.48xlarge"),)),
-    ("KUB01", (custom_resource.rocks_db(),)),
     ("POD07", (pod_memory.working(),)),
     ("POD07", (pod_memory.working(pod_memory.SMALL, "/dev/shm"),)),
     ("POD07", (pod_memory.working(pod_memory.SMALL, sizeLimit="1Gi"),)),
