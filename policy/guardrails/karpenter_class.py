@@ -120,11 +120,14 @@ def _alias(resource: Resource, alias: Node, report: Report) -> None:
         report.refuse(resource, alias, allowed="family@version with a release, such as al2023@v20261120")
     elif matched[1] == "al2":
         report.refuse(resource, alias, allowed="al2023 or bottlerocket (Amazon Linux 2 ends with Kubernetes 1.32)")
-    else:
-        family = resource.at("spec", "amiFamily")
-        wanted = _FAMILIES.get(matched[1], matched[1].capitalize())
-        if family.present and family.text() not in (wanted, "Custom"):
-            report.refuse(resource, family, allowed=f"{wanted}, Custom or unset beside alias {alias.text()}")
+    if matched:
+        _family_of(resource, matched[1], alias, report)
+
+
+def _family_of(resource: Resource, name: str, alias: Node, report: Report) -> None:
+    family, wanted = resource.at("spec", "amiFamily"), _FAMILIES.get(name, name.capitalize())
+    if family.present and family.text() not in (wanted, "Custom"):
+        report.refuse(resource, family, allowed=f"{wanted}, Custom or unset beside alias {alias.text()}")
 
 
 def _identity(resource: Resource, report: Report) -> None:

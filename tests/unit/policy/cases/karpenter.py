@@ -613,6 +613,16 @@ CLASSES = (
     invalid("KRP06", node_class({TERMS: [{"alias": "al2023@v20261120"}, {"id": "ami-1"}]}), says="an alias alone"),
     invalid("KRP06", node_class({TERMS: b.DELETE, "spec/amiFamily": "AL2"}), says="at least one term"),
     invalid("KRP06", node_class({TERMS: [{"id": "ami-1"}]}), says="amiFamily is unset"),
+    invalid(
+        "KRP06",
+        node_class({TERMS: [{"alias": "al2@v20240807"}], "spec/amiFamily": "AL2023"}),
+        says="amiFamily is AL2023; allowed: AL2, Custom or unset beside alias al2@v20240807",
+    ),
+    invalid(
+        "KRP06",
+        node_class({TERMS: [{"alias": "al2023@latest"}], "spec/amiFamily": "Bottlerocket"}),
+        says="allowed: AL2023, Custom or unset beside alias al2023@latest",
+    ),
     invalid("KRP06", node_class({TERMS: [{"id": "ami-1", "name": "x"}], "spec/amiFamily": "AL2023"}), says="id beside name"),
     invalid("KRP06", node_class({TERMS: [{"owner": "self"}], "spec/amiFamily": "AL2023"}), says="an id, alias, name, tags"),
     # What moves to the next image by itself.
