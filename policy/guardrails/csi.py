@@ -14,7 +14,7 @@ from guardrails.quantity import gibibytes
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.template import POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import ACCESS_POINT, PERSISTENT_VOLUME, STORAGE_CLASS, VOLUME_CLAIM
-from guardrails.volume import claim_of, volume_of
+from guardrails.volume import MANY, claim_of, volume_of
 
 EFS_DRIVER = "efs.csi.aws.com"
 EBS_DRIVERS = frozenset({"ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com", "kubernetes.io/aws-ebs"})
@@ -27,7 +27,6 @@ _OCTAL = re.compile(r"[0-7]{3,4}")
 _PROVISIONER_KEY = "csi.storage.k8s.io/"
 _NUMBERS = ("perUnitStorageThroughput", "automaticBackupRetentionDays", "metadataIops")
 _FLAGS = ("copyTagsToBackups", "efaEnabled")
-_MANY = "ReadWriteMany"
 
 
 def _class_shape(resource: Resource, report: Report) -> None:
@@ -238,7 +237,7 @@ def _block(**options: str) -> tuple[Example, ...]:
 
 
 def _claim(size: str) -> Example:
-    spec = {"storageClassName": "shared", "accessModes": [_MANY], "resources": {"requests": {"storage": size}}}
+    spec = {"storageClassName": "shared", "accessModes": [MANY], "resources": {"requests": {"storage": size}}}
     return Example(VOLUME_CLAIM, {"metadata": {"name": "data"}, "spec": spec}, name="data")
 
 

@@ -12,7 +12,7 @@ from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.template import POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import DAEMON_SET, PERSISTENT_VOLUME, POD, STORAGE_CLASS, VOLUME_CLAIM
-from guardrails.volume import claim_of, class_name, maker_of
+from guardrails.volume import MANY, claim_of, class_name, maker_of
 
 _OF_WINDOWS = r"(?:dir_mode|file_mode|uid|gid|username|domain|vers=[123]\.\d?0?)(?:=.*)?|mfsymlinks|forceuid|forcegid|nobrl"
 _FOREIGN: Mapping[str, tuple[re.Pattern[str], str]] = {
@@ -23,10 +23,10 @@ _FOREIGN: Mapping[str, tuple[re.Pattern[str], str]] = {
     ),
 }
 """Driver -> options that its file system has not, and what is allowed."""
-_SHARED = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 _READ_ONLY = "ReadOnlyMany"
-_TRUTHS = frozenset({"1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"})
+_SHARED = frozenset({MANY, _READ_ONLY})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+_TRUTHS = _FALSE | {"1", "t", "T", "TRUE", "true", "True"}
 
 
 def _mounts(program: Program, report: Report) -> None:

@@ -6,10 +6,9 @@ from guardrails.node import Node, shown
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.tokens import LUSTRE, PERSISTENT_VOLUME, STORAGE_CLASS, VOLUME_CLAIM
-from guardrails.volume import FILE_SYSTEM_ID, class_name, comes_from, origins_of, volume_of
+from guardrails.volume import FILE_SYSTEM_ID, MANY, class_name, comes_from, origins_of, volume_of
 from guardrails.world import namespace
 
-_MANY = "ReadWriteMany"
 _DEFAULT_ANNOTATION = "storageclass.kubernetes.io/is-default-class"
 _LOSES = {
     "Delete": "with Delete the file system goes with the claim",
@@ -86,8 +85,8 @@ def _mount_name(volume: Resource, place: Node, origins: list[Resource], report: 
 def _static_rules(volume: Resource, report: Report) -> None:
     modes = volume.at("spec", "accessModes")
     first = next(modes.elements(), None)
-    if first is None or first.text() != _MANY:
-        report.refuse(volume, modes, allowed=f"{_MANY} as the first: kubelet tells the driver no other")
+    if first is None or first.text() != MANY:
+        report.refuse(volume, modes, allowed=f"{MANY} as the first: kubelet tells the driver no other")
     policy = volume.at("spec", "persistentVolumeReclaimPolicy")
     if policy.present and policy.text() != "Retain":
         why = _LOSES.get(policy.text())
@@ -133,8 +132,8 @@ def _static_claim(program: Program, claim: Resource, report: Report) -> None:
     with report.part():
         _one_class(program, claim, volume, report)
     modes = claim.at("spec", "accessModes")
-    if _MANY not in [mode.text() for mode in modes.elements()]:
-        report.refuse(claim, modes, allowed=_MANY)
+    if MANY not in [mode.text() for mode in modes.elements()]:
+        report.refuse(claim, modes, allowed=MANY)
 
 
 def _named_volume(program: Program, claim: Resource) -> Resource | None:
@@ -194,7 +193,7 @@ def _is_meant(program: Program, volume: Resource, claim: Resource) -> bool:
 
 def _example(mount_name: str) -> Example:
     spec = {
-        "accessModes": [_MANY],
+        "accessModes": [MANY],
         "persistentVolumeReclaimPolicy": "Retain",
         "storageClassName": "",
         "csi": {

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
-from guardrails.iam_form import document, texts, well_formed
+from guardrails.iam_form import document, members, texts, well_formed
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.tokens import (
@@ -48,8 +48,7 @@ def statements(place: Node) -> Iterator[Node]:
     """The statements of a document, which is text or a mapping; nothing where it can't be read."""
     read = document(place)
     if read is not None:
-        found = read.at("Statement")
-        yield from found.elements() if isinstance(found.value, list) else [found]
+        yield from members(read.at("Statement"))
 
 
 def matches(pattern: str, text: str) -> bool:

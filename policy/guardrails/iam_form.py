@@ -25,8 +25,7 @@ def well_formed(resource: Resource, place: Node, *, trust: bool, report: Report)
     with report.part():
         if version.present and version.text() not in _VERSIONS:
             report.refuse(resource, place, allowed=f"Version {' or '.join(_VERSIONS)}", found=f"of version {version.text()}")
-    statements = read.at("Statement")
-    for statement in statements.elements() if isinstance(statements.value, list) else [statements]:
+    for statement in members(read.at("Statement")):
         with report.part():
             if isinstance(statement.value, dict):
                 _statement(resource, place, statement, trust, report)
@@ -43,10 +42,14 @@ def document(place: Node) -> Node | None:
         return None
 
 
-def texts(node: Node) -> list[str]:
+def members(node: Node) -> list[Node]:
     """The members of a list, or the one value that stands for a list of one."""
-    members = list(node.elements()) if isinstance(node.value, list) else [node]
-    return [member.text() for member in members if member.present]
+    return list(node.elements()) if isinstance(node.value, list) else [node]
+
+
+def texts(node: Node) -> list[str]:
+    """The same as texts, those that are set."""
+    return [member.text() for member in members(node) if member.present]
 
 
 def _statement(resource: Resource, place: Node, statement: Node, trust: bool, report: Report) -> None:

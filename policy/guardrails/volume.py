@@ -12,6 +12,8 @@ from guardrails.world import namespace
 
 FILE_SYSTEM_ID = re.compile(r"(fs-[0-9a-f]{8,})(?![0-9A-Za-z])")
 """How a handle begins that names a file system, as the DNS name of one does."""
+MANY = "ReadWriteMany"
+"""The mode of a volume that pods on several nodes write to."""
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
