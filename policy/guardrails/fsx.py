@@ -10,8 +10,8 @@ from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.tokens import LUSTRE
 
 _LUSTRE = frozenset({LUSTRE})
-_WEEKLY = re.compile(r"[1-7]:([01][0-9]|2[0-3]):[0-5][0-9]")
 _DAILY = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
+_WEEKLY = re.compile(rf"[1-7]:{_DAILY.pattern}")
 
 
 def deployment_type(shape: Shape, report: Report) -> None:

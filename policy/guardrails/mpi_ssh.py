@@ -20,11 +20,10 @@ def check(job: Resource, report: Report) -> None:
     for name, role in roles.entries():
         pod = role.at("template", "spec")
         for main in _main(pod):
-            with report.part():
-                _keys(job, pod, main, report)
-            with report.part():
-                if name == LAUNCHER:
-                    _opened(job, pod, main, report)
+            for judge in (_keys, _opened) if name == LAUNCHER else (_keys,):
+                with report.part():
+                    if _is_at_home(job):
+                        judge(job, pod, main, report)
     for main in _main(roles.at("Worker", "template", "spec")):
         with report.part():
             _server(job, main, report)
@@ -43,12 +42,11 @@ def _user(pod: Node, main: Node) -> Node:
 
 
 def _is_at_home(job: Resource) -> bool:
+    """Whether the keys are where the operator puts them by default."""
     return (job.at("spec", "sshAuthMountPath").text() or _HOME).rstrip("/") == _HOME
 
 
 def _keys(job: Resource, pod: Node, main: Node, report: Report) -> None:
-    if not _is_at_home(job):
-        return
     user = _user(pod, main)
     if user.integer() and not pod.at("securityContext", "fsGroup").present:
         allowed = f"0, or spec.sshAuthMountPath in the user's home: in {_HOME} the keys are for root alone"
@@ -57,8 +55,6 @@ def _keys(job: Resource, pod: Node, main: Node, report: Report) -> None:
 
 def _opened(job: Resource, pod: Node, main: Node, report: Report) -> None:
     """Of the keys only the launcher's own must be closed to others: a server lets a group read those that it takes."""
-    if not _is_at_home(job):
-        return
     user, group = _user(pod, main), pod.at("securityContext", "fsGroup")
     if group.present and not user.integer():
         # Which user the image has is not known where none is said.
