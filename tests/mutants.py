@@ -34,6 +34,8 @@ _ARGUMENTS = [
     *("-p", "tests.unit.policy.named"),
     *(word for plugin in _UNNEEDED for word in ("-p", f"no:{plugin}")),
 ]
+# Of CPU time; mutmut doubles the sum. Tests of shared functions take minutes, and a loop without end must not take hours there.
+_TIMES, _SECONDS = 1.0, 20.0
 _CONFIGURATION = f"""
 [tool.mutmut]
 source_paths = ["{PACK}"]
@@ -42,7 +44,8 @@ pytest_add_cli_args_test_selection = ["{_TESTS}"]
 pytest_add_cli_args = {json.dumps(_ARGUMENTS)}
 track_dependencies = false
 use_git_change_detection = false
-timeout_multiplier = 20.0
+timeout_multiplier = {_TIMES}
+timeout_constant = {_SECONDS}
 [tool.pytest.ini_options]
 addopts = "--strict-markers"
 pythonpath = ["."]
