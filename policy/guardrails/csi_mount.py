@@ -1,7 +1,7 @@
 """Volumes by the CSI drivers: who may mount them, and with which options."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from guardrails.csi import EBS_DRIVERS, EFS_DRIVER
 from guardrails.facts import instance_types
@@ -12,7 +12,7 @@ from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.template import POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import DAEMON_SET, PERSISTENT_VOLUME, POD, STORAGE_CLASS, VOLUME_CLAIM
-from guardrails.volume import MANY, claim_of, class_name, maker_of
+from guardrails.volume import MANY, claims_of, class_name, maker_of
 
 _OF_WINDOWS = r"(?:dir_mode|file_mode|uid|gid|username|domain|vers=[123]\.\d?0?)(?:=.*)?|mfsymlinks|forceuid|forcegid|nobrl"
 _FOREIGN: Mapping[str, tuple[re.Pattern[str], str]] = {
@@ -106,21 +106,14 @@ def _disks(program: Program, resource: Resource, template: PodTemplate, report: 
     if template.replicas < 2:
         return
     alone = _fills_a_node(template)
-    for place, claim in _claims(program, resource, template):
+    for volume, claim in claims_of(program, resource, template):
         if not _is_disk(program, claim):
             continue
+        place = volume.at("persistentVolumeClaim", "claimName")
         allowed = "a claim on Lustre or EFS: a volume of EBS is attached to one node, and the other pods wait for it"
         found = f"{place.text()}, on EBS, in {template.replicas} pods"
         tell = report.refuse if alone else report.advise
         tell(resource, place, allowed=allowed if alone else f"{allowed}, unless all are on that node", found=found)
-
-
-def _claims(program: Program, resource: Resource, template: PodTemplate) -> Iterator[tuple[Node, Resource]]:
-    for volume in template.spec.at("volumes").elements():
-        place = volume.at("persistentVolumeClaim", "claimName")
-        claim = claim_of(program, resource, place.text()) if place.present else None
-        if claim is not None:
-            yield place, claim
 
 
 def _fills_a_node(template: PodTemplate) -> bool:

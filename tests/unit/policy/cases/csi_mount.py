@@ -6,7 +6,7 @@ from guardrails.template import GPU
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import Thing
 from tests.unit.policy.case import invalid, valid
-from tests.unit.policy.cases.csi import block, claim, efs, lustre, named, volume
+from tests.unit.policy.cases.csi import annotated, block, claim, efs, lustre, named, volume
 
 DISK = named(block("WaitForFirstConsumer"))
 ONCE = claim(changes={"spec/accessModes": ["ReadWriteOnce"]})
@@ -55,6 +55,8 @@ CASES = (
     invalid("CSI08", DISK, ONCE, gang(**small(4, "p5.48xlarge")), says="unless all are on that node", edge=True),
     invalid("CSI08", DISK, ONCE, gang(**small(5, "p5.48xlarge")), says="and the other pods wait for it", edge=True),
     valid("CSI08", DISK, claim(changes={"metadata/name": "other", "spec/accessModes": ["ReadWriteOnce"]}), gang(), edge=True),
+    invalid("CSI08", DISK, claim(changes={"spec/storageClassName": b.DELETE, **annotated("shared")}), says="is ReadWriteMany"),
+    valid("CSI08", DISK, claim(changes=annotated("elsewhere")), edge=True),
     # Options of another file system.
     invalid(
         "CSI08", of_efs({"spec/mountOptions": ["dir_mode=0777"]}), says="mountOptions[0] is dir_mode=0777; allowed: an option of NFS 4.1"
