@@ -14,15 +14,13 @@ from guardrails.quantity import gibibytes
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.template import POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import ACCESS_POINT, PERSISTENT_VOLUME, STORAGE_CLASS, VOLUME_CLAIM
-from guardrails.volume import MANY, claims_of, class_name, maker_of, volume_of
+from guardrails.volume import MANY, claims_of, class_name, efs_parts, maker_of, volume_of
 
 EFS_DRIVER = "efs.csi.aws.com"
 EBS_DRIVERS = frozenset({"ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com", "kubernetes.io/aws-ebs"})
 """The driver, that of EKS Auto Mode, and the name of old that Kubernetes hands over to the driver."""
 _LATE = "WaitForFirstConsumer"
 _CLASS = frozenset({STORAGE_CLASS})
-_EFS_TYPES = ("efs", "s3files")
-"""What the driver of EFS takes for the type of the file system where a handle begins with it."""
 _OCTAL = re.compile(r"[0-7]{3,4}")
 _PROVISIONER_KEY = "csi.storage.k8s.io/"
 _NUMBERS = ("perUnitStorageThroughput", "automaticBackupRetentionDays", "metadataIops")
@@ -213,9 +211,8 @@ def _point_of(program: Program, volume: Resource) -> Resource | None:
     if not volume.sources.get("spec"):
         demand(handle)
     if handle.known:
-        # File system, folder and access point in one text, of which the last two may be missing: fs-...:/folder:fsap-...
-        kind, *parts = handle.text().split(":")
-        point = Node(":".join(parts[2:] if kind in _EFS_TYPES else parts[1:]))
+        kind, parts = efs_parts(handle.text())
+        point = Node(":".join(parts[2:]))
         # An access point of S3 Files is another thing, which says nothing of owners here.
         if kind == "s3files" or not point.raw:
             return None

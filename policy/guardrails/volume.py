@@ -16,7 +16,15 @@ FILE_SYSTEM_ID = re.compile(r"(fs-[0-9a-f]{8,})(?![0-9A-Za-z])")
 """How a handle begins that names a file system, as the DNS name of one does."""
 MANY = "ReadWriteMany"
 """The mode of a volume that pods on several nodes write to."""
+_EFS_TYPES = ("efs", "s3files")
+"""What the driver of EFS takes for the type of the file system where a handle begins with it."""
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+
+
+def efs_parts(handle: str) -> tuple[str, list[str]]:
+    """What a handle of the driver of EFS says: the type that it begins with, if any, and its parts: file system, folder, access point."""
+    kind, *rest = parts = handle.split(":")
+    return (kind, rest) if kind in _EFS_TYPES else ("", parts)
 
 
 def class_name(resource: Resource) -> Node:
