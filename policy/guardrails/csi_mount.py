@@ -65,8 +65,8 @@ def _volume(volume: Resource, report: Report) -> None:
         _options(volume, driver, options, report)
     if driver != EFS_DRIVER:
         return
-    # A handle that is made of what other resources give out can't be read before they are made, and is of the form that the program has.
-    if source.at("volumeHandle").known or not volume.sources.get("spec"):
+    # Ids that other resources give out are as AWS makes them; what is written by hand alone is certain to be wrong.
+    if not volume.sources.get("spec"):
         with report.part():
             _handle(volume, source.at("volumeHandle"), options, report)
     with report.part():

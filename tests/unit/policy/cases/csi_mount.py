@@ -1,5 +1,6 @@
 """Who mounts a volume of a CSI driver, and how."""
 
+from dataclasses import replace
 from typing import Any
 
 from guardrails.template import GPU
@@ -124,6 +125,7 @@ CASES = (
         volume({"spec/csi": {"driver": "efs.csi.aws.com", "volumeHandle": UNKNOWN}, "spec/mountOptions": []}, {"spec": ["home"]}),
         edge=True,
     ),
+    valid("CSI08", replace(by_handle("home-id::team-id"), sources={"spec": ["home"]}), edge=True),
     valid("CSI08", volume({"spec/csi": {"driver": "nfs.csi.k8s.io", "volumeHandle": "home"}})),
     valid("CSI08", by_handle(f"{FILES}::{ACCESS}", "tls", f"accesspoint={ACCESS}"), edge=True),
     valid("CSI08", by_handle(FILES, "tls", f"accesspoint={ACCESS}"), edge=True),
