@@ -3,7 +3,7 @@
 import datetime
 from typing import Any
 
-from guardrails import clock
+from guardrails import clock, reserved_zone
 from guardrails.facts import load
 from guardrails.launch import groups_with, pools_with
 from guardrails.links import targets
@@ -23,6 +23,7 @@ from guardrails.tokens import (
     NODE_GROUP,
     NODE_POOL,
     PYTORCH_JOB,
+    SCALING_GROUP,
     SUBNET,
 )
 from guardrails.zones import group_words, group_zones
@@ -41,6 +42,8 @@ def _blocks(program: Program, report: Report) -> None:
     _ends(program, report)
     for template in program.of(LAUNCH_TEMPLATE):
         groups = list(groups_with(program, template))
+        with report.part():
+            reserved_zone.of_groups(program, template, report)
         with report.part():
             wanted = template.at("instanceMarketOptions", "marketType").text() == _BLOCK
             for group in groups:
@@ -115,6 +118,8 @@ def _reservations(program: Program, report: Report) -> None:
             for pool in pools_with(program, node_class):
                 with report.part():
                     _pool(node_class, pool, place, bool(terms), report)
+        with report.part():
+            reserved_zone.of_pools(program, node_class, report)
 
 
 def _term(node_class: Resource, term: Node, report: Report) -> None:
@@ -214,11 +219,13 @@ RULES = (
     StackRule(
         id="CR01",
         name="node-group-require-whole-capacity-block",
-        title="A node group on a capacity block says so in the group and in its launch template; a reservation ends as it says",
+        title="A node group on a capacity block says so in the group and in its launch template; a reservation is used in its zone and "
+        "ends as it says",
         check=_blocks,
-        types=frozenset({LAUNCH_TEMPLATE, NODE_GROUP, CAPACITY_RESERVATION, CAPACITY_BLOCK, SUBNET}),
-        why="EKS refuses the group, or it waits for on-demand capacity beside a block that is paid for.",
-        fix="set capacityType CAPACITY_BLOCK on the group; marketType capacity-block, the reservation and the type on the template.",
+        types=frozenset({LAUNCH_TEMPLATE, NODE_GROUP, SCALING_GROUP, CAPACITY_RESERVATION, CAPACITY_BLOCK, SUBNET}),
+        why="EKS refuses the group, or it waits for capacity beside a block or reservation that is paid for.",
+        fix="set capacityType CAPACITY_BLOCK on the group; marketType capacity-block, the reservation and the type on the template; choose "
+        "subnets in the zone of the reservation.",
         source="EKS guide: capacity blocks with managed node groups; aws-parallelcluster CapacityBlockValidator; botocore 1.44.8 ec2 "
         "model, CreateCapacityReservation",
         valid=_bought(_GROUP_BLOCK),
@@ -227,12 +234,12 @@ RULES = (
     StackRule(
         id="CR02",
         name="node-pool-require-reserved-type",
-        title="Reservations and the capacity type reserved go together",
+        title="Reservations and the capacity type reserved go together, in one zone",
         check=_reservations,
-        types=frozenset({NODE_CLASS, NODE_POOL}),
+        types=frozenset({NODE_CLASS, NODE_POOL, CAPACITY_RESERVATION, SUBNET}),
         early=True,
         why="nodes are bought on demand beside an idle reservation, or the pool never finds capacity.",
-        fix="allow reserved in the pool, and name the reservations in the EC2NodeClass.",
+        fix="allow reserved in the pool, in the zone of the reservations, and name these in the EC2NodeClass.",
         source="karpenter-provider-aws 1.14.1 tasks/odcrs and instance.go (getCapacityType)",
         valid=_reserved(_RESERVED, "on-demand"),
         invalid=_reserved("on-demand"),

@@ -16,7 +16,7 @@ from guardrails.template import GPU, LAUNCHER, POD_TYPES, WORKER, PodTemplate, o
 from guardrails.tokens import CONFIG_MAP, LUSTRE, MPI_JOB, PERSISTENT_VOLUME, STORAGE_CLASS, VOLCANO_JOB, VOLUME_CLAIM
 from guardrails.upload import uploads
 from guardrails.volcano_admission import mpi_tasks
-from guardrails.volume import claim_of, lustre_of, volume_of
+from guardrails.volume import claim_of, class_name, lustre_of, volume_of
 from guardrails.world import TRAINERS, mounted_config_maps, programs, trains
 
 _DIRECTORY = ("--save", "--save-dir")
@@ -267,7 +267,7 @@ def _perishes(job: Resource, mount: _Mount, program: Program) -> str:
     if mount.of_job:
         # Volcano makes a claim of what the job says of it, where it does not name one.
         name, spec = volume.at("volumeClaimName").text(), volume.at("volumeClaim")
-        return _scratch(job, name, program) if name else _on_scratch(_shapes(program, spec, _volume(program, spec)))
+        return _scratch(job, name, program) if name else _on_scratch(_shapes(program, spec.at("storageClassName"), _volume(program, spec)))
     for kind in ("emptyDir", "hostPath", "ephemeral"):
         if volume.at(kind).present:
             return f"on {kind} {mount.name}"
@@ -282,7 +282,7 @@ def _volume(program: Program, claim: Node) -> Resource | None:
 
 def _scratch(job: Resource, name: str, program: Program) -> str:
     claim = claim_of(program, job, name)
-    return "" if claim is None else _on_scratch(_shapes(program, claim.at("spec"), volume_of(program, claim)))
+    return "" if claim is None else _on_scratch(_shapes(program, class_name(claim), volume_of(program, claim)))
 
 
 def _on_scratch(shapes: Iterator[Shape]) -> str:
@@ -291,12 +291,12 @@ def _on_scratch(shapes: Iterator[Shape]) -> str:
     return f"on {kind} Lustre" if kind else ""
 
 
-def _shapes(program: Program, claim: Node, volume: Resource | None) -> Iterator[Shape]:
+def _shapes(program: Program, class_named: Node, volume: Resource | None) -> Iterator[Shape]:
     """The Lustre file systems that may be behind a claim: what its class makes, or that of the volume it names."""
     if volume is not None:
         yield from (file_system(origin) for origin in lustre_of(program, volume))
         return
-    name = claim.at("storageClassName").text()
+    name = class_named.text()
     for each in program.of(STORAGE_CLASS):
         shape = storage_class(each)
         if name and shape is not None and each.at("metadata", "name").text() == name:

@@ -6,7 +6,7 @@ import re
 from guardrails import csi_static
 from guardrails.facts import load
 from guardrails.fsx import SHAPE_CHECKS
-from guardrails.links import demand, named, targets
+from guardrails.links import demand, targets
 from guardrails.lustre import LUSTRE_DRIVER, Shape, capacity_grid, flag, grid_words, on_grid, storage_class
 from guardrails.node import Node
 from guardrails.program import Program
@@ -14,15 +14,13 @@ from guardrails.quantity import gibibytes
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.template import POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import ACCESS_POINT, PERSISTENT_VOLUME, STORAGE_CLASS, VOLUME_CLAIM
-from guardrails.volume import MANY, claim_of, volume_of
+from guardrails.volume import MANY, claims_of, class_name, efs_parts, maker_of, volume_of
 
 EFS_DRIVER = "efs.csi.aws.com"
 EBS_DRIVERS = frozenset({"ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com", "kubernetes.io/aws-ebs"})
 """The driver, that of EKS Auto Mode, and the name of old that Kubernetes hands over to the driver."""
 _LATE = "WaitForFirstConsumer"
 _CLASS = frozenset({STORAGE_CLASS})
-_EFS_TYPES = ("efs", "s3files")
-"""What the driver of EFS takes for the type of the file system where a handle begins with it."""
 _OCTAL = re.compile(r"[0-7]{3,4}")
 _PROVISIONER_KEY = "csi.storage.k8s.io/"
 _NUMBERS = ("perUnitStorageThroughput", "automaticBackupRetentionDays", "metadataIops")
@@ -81,7 +79,7 @@ def _efs_classes(program: Program, report: Report) -> None:
 
 def _has_volume(program: Program, storage: Resource) -> bool:
     """Whether a volume of the program names the class."""
-    own, names = storage.at("metadata", "name"), [volume.at("spec", "storageClassName") for volume in program.of(PERSISTENT_VOLUME)]
+    own, names = storage.at("metadata", "name"), [class_name(volume) for volume in program.of(PERSISTENT_VOLUME)]
     if any(storage.urn and storage.urn in volume.sources.get("spec", ()) for volume in program.of(PERSISTENT_VOLUME)):
         return True
     if own.present and own.known and any(name.known and name.text() == own.text() for name in names):
@@ -137,8 +135,7 @@ def _gid_range(resource: Resource, settings: Node, report: Report) -> None:
 def _claim_rounding(program: Program, report: Report) -> None:
     for claim in program.of(VOLUME_CLAIM):
         with report.part():
-            name = claim.at("spec", "storageClassName").text()
-            found = named(program, name, STORAGE_CLASS) if name else None
+            found = maker_of(program, claim)
             shape = storage_class(found) if found else None
             if shape is not None and not claim.at("spec", "volumeName").text():
                 _rounded(claim, shape, report)
@@ -175,16 +172,12 @@ def _access_point_users(program: Program, report: Report) -> None:
     for resource in program.of(*sorted(POD_TYPES)):
         with report.part():
             for template in pod_templates(resource):
-                for volume in template.spec.at("volumes").elements():
-                    name = volume.at("persistentVolumeClaim", "claimName").text()
-                    claim = claim_of(program, resource, name)
-                    if claim is not None:
-                        _user_of(program, resource, template, volume, claim, report)
+                for volume, claim in claims_of(program, resource, template):
+                    _user_of(program, resource, template, volume, claim, report)
 
 
 def _user_of(program: Program, resource: Resource, template: PodTemplate, volume: Node, claim: Resource, report: Report) -> None:
-    name = claim.at("spec", "storageClassName").text()
-    maker = named(program, name, STORAGE_CLASS) if name else None
+    maker = maker_of(program, claim)
     if maker is not None and maker.at("provisioner").text() == EFS_DRIVER:
         for container in template.spec.at("initContainers").elements():
             place = _chown(container, volume.at("name").text())
@@ -218,9 +211,8 @@ def _point_of(program: Program, volume: Resource) -> Resource | None:
     if not volume.sources.get("spec"):
         demand(handle)
     if handle.known:
-        # File system, folder and access point in one text, of which the last two may be missing: fs-...:/folder:fsap-...
-        kind, *parts = handle.text().split(":")
-        point = Node(":".join(parts[2:] if kind in _EFS_TYPES else parts[1:]))
+        kind, parts = efs_parts(handle.text())
+        point = Node(":".join(parts[2:]))
         # An access point of S3 Files is another thing, which says nothing of owners here.
         if kind == "s3files" or not point.raw:
             return None

@@ -1,7 +1,7 @@
 """Volumes by the CSI drivers: who may mount them, and with which options."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from guardrails.csi import EBS_DRIVERS, EFS_DRIVER
 from guardrails.facts import instance_types
@@ -12,7 +12,7 @@ from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.template import POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import DAEMON_SET, PERSISTENT_VOLUME, POD, STORAGE_CLASS, VOLUME_CLAIM
-from guardrails.volume import MANY, claim_of, class_name, maker_of
+from guardrails.volume import MANY, claims_of, class_name, efs_parts, maker_of
 
 _OF_WINDOWS = r"(?:dir_mode|file_mode|uid|gid|username|domain|vers=[123]\.\d?0?)(?:=.*)?|mfsymlinks|forceuid|forcegid|nobrl"
 _FOREIGN: Mapping[str, tuple[re.Pattern[str], str]] = {
@@ -23,6 +23,9 @@ _FOREIGN: Mapping[str, tuple[re.Pattern[str], str]] = {
     ),
 }
 """Driver -> options that its file system has not, and what is allowed."""
+_SYSTEM = re.compile(r"fs-[0-9a-f]{8,40}")
+_POINT = re.compile(r"fsap-[0-9a-f]{8,40}")
+_HANDLES = "fs-..., fs-...:/folder, fs-...::fsap-... or fs-...:/folder:fsap-..., with efs: or s3files: before it or without"
 _READ_ONLY = "ReadOnlyMany"
 _SHARED = frozenset({MANY, _READ_ONLY})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
@@ -62,6 +65,10 @@ def _volume(volume: Resource, report: Report) -> None:
         _options(volume, driver, options, report)
     if driver != EFS_DRIVER:
         return
+    # Ids that other resources give out are as AWS makes them; what is written by hand alone is certain to be wrong.
+    if not volume.sources.get("spec"):
+        with report.part():
+            _handle(volume, source.at("volumeHandle"), options, report)
     with report.part():
         _encrypted(volume, source, options, report)
     with report.part():
@@ -69,6 +76,27 @@ def _volume(volume: Resource, report: Report) -> None:
         for mode in list(volume.at("spec", "accessModes").elements())[:1]:
             if mode.text() == _READ_ONLY:
                 report.refuse(volume, mode, allowed="ReadWriteMany, with readOnly in the pod: the driver of EFS mounts for no other")
+
+
+def _handle(volume: Resource, place: Node, options: Node, report: Report) -> None:
+    kind, parts = efs_parts(place.text())
+    system, folder, point = (*parts, "", "", "")[:3]
+    if len(parts) > 3 or not _SYSTEM.fullmatch(system) or (point and not _POINT.fullmatch(point)):
+        report.refuse(volume, place, allowed=f"{_HANDLES}; the driver of EFS mounts no other")
+    elif _POINT.fullmatch(folder):
+        meant = f"{kind}:{system}::{folder}" if kind else f"{system}::{folder}"
+        # A folder may have any name.
+        report.advise(volume, place, allowed=f"{meant}: after one colon it is a folder of the file system, not an access point")
+    elif point:
+        _one_point(volume, point, options, report)
+
+
+def _one_point(volume: Resource, point: str, options: Node, report: Report) -> None:
+    for option in options.elements():
+        with report.part():
+            name, _, value = option.text().lower().partition("=")
+            if name == "accesspoint" and value != point:
+                report.refuse(volume, option, allowed=f"unset, or {point}, the access point of the volumeHandle: the driver refuses two")
 
 
 def _encrypted(volume: Resource, source: Node, options: Node, report: Report) -> None:
@@ -106,21 +134,14 @@ def _disks(program: Program, resource: Resource, template: PodTemplate, report: 
     if template.replicas < 2:
         return
     alone = _fills_a_node(template)
-    for place, claim in _claims(program, resource, template):
+    for volume, claim in claims_of(program, resource, template):
         if not _is_disk(program, claim):
             continue
+        place = volume.at("persistentVolumeClaim", "claimName")
         allowed = "a claim on Lustre or EFS: a volume of EBS is attached to one node, and the other pods wait for it"
         found = f"{place.text()}, on EBS, in {template.replicas} pods"
         tell = report.refuse if alone else report.advise
         tell(resource, place, allowed=allowed if alone else f"{allowed}, unless all are on that node", found=found)
-
-
-def _claims(program: Program, resource: Resource, template: PodTemplate) -> Iterator[tuple[Node, Resource]]:
-    for volume in template.spec.at("volumes").elements():
-        place = volume.at("persistentVolumeClaim", "claimName")
-        claim = claim_of(program, resource, place.text()) if place.present else None
-        if claim is not None:
-            yield place, claim
 
 
 def _fills_a_node(template: PodTemplate) -> bool:
@@ -142,11 +163,11 @@ RULES = (
     StackRule(
         id="CSI08",
         name="volume-require-mount-of-its-kind",
-        title="A volume is mounted by as many nodes, and with such options, as its file system can",
+        title="A volume is mounted by such a handle, by as many nodes, and with such options, as its driver and file system can",
         types=POD_TYPES | {STORAGE_CLASS, PERSISTENT_VOLUME, VOLUME_CLAIM},
         check=_mounts,
         why="the claim stays Pending, or pods of the gang wait in ContainerCreating while the others hold their nodes.",
-        fix="share data by Lustre or EFS with ReadWriteMany, keep EBS for one pod, and use options of that file system alone.",
+        fix="share data by Lustre or EFS with ReadWriteMany, keep EBS for one pod, and use handles and options of that file system alone.",
         source="aws-ebs-csi-driver, access modes: kubernetes-sigs/aws-ebs-csi-driver#2178, #2176; aws-efs-csi-driver 3.4.1 node.go: "
         "kubernetes-sigs/aws-efs-csi-driver#147, #1614; mount.lustre(8), nfs(5)",
         valid=_shared_claim("ebs.csi.aws.com", "ReadWriteOnce"),

@@ -115,8 +115,8 @@ def _mount_options(program: Program, volume: Resource, report: Report) -> None:
 def _makes_volumes(program: Program, storage: Resource) -> bool:
     """Whether a claim of the program has the class make its volume."""
     name = storage.at("metadata", "name").text()
-    claims = (claim.at("spec") for claim in program.of(VOLUME_CLAIM))
-    return any(spec.at("storageClassName").text() == name and not spec.at("volumeName").text() for spec in claims)
+    claims = program.of(VOLUME_CLAIM)
+    return any(class_name(claim).text() == name and not claim.at("spec", "volumeName").text() for claim in claims)
 
 
 def _class_names(program: Program, volume: Resource) -> set[str]:

@@ -5,10 +5,9 @@ import ipaddress
 import re
 from typing import Any
 
-from guardrails import addon, clock, node_group, role_trust
+from guardrails import addon, clock, internet, node_group, role_trust
 from guardrails.chart import version
 from guardrails.facts import load
-from guardrails.firewall import anywhere
 from guardrails.links import decided, demand, targets
 from guardrails.lustre import flag
 from guardrails.node import Node, Undecided
@@ -181,9 +180,9 @@ def _endpoint(resource: Resource, report: Report) -> None:
         if ranges.value in (None, []):
             found = "unset (EKS takes 0.0.0.0/0)"
             report.refuse(resource, ranges, allowed="the ranges of those who administer, or endpointPublicAccess false", found=found)
-        for block in ranges.elements():
-            if anywhere(block.text()):
-                report.refuse(resource, block, allowed="the ranges of those who administer, or endpointPublicAccess false")
+        for whole in internet.all_of_it(ranges.elements()):
+            allowed = "the ranges of those who administer, or endpointPublicAccess false"
+            report.refuse(resource, whole[0], allowed=allowed, found=internet.words(whole))
 
 
 def _release(resource: Resource, report: Report) -> None:

@@ -1,6 +1,5 @@
 """What a security group lets through, whether written in the group itself or as rules of their own."""
 
-import ipaddress
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,6 +23,8 @@ class Opening:
 
     resource: Resource
     """What writes it: the group, or a rule resource."""
+    group: str | Node
+    """The group that it is of: its id or the URN of what an unknown id comes from, or what nothing says more of."""
     protocol: Node
     first: Node
     last: Node
@@ -72,14 +73,6 @@ def openings(program: Program, group: Resource, direction: str) -> list[Opening 
     for rule in program.of(SECURITY_GROUP_RULE):
         found += _attempt(lambda rule=rule: _older(program, rule, group, direction))
     return found + _attempt(lambda: [_inline(group, direction, place) for place in group.at(direction).elements()])
-
-
-def anywhere(block: str) -> bool:
-    """Whether an address range, however it is spelled, holds every address there is."""
-    try:
-        return ipaddress.ip_network(block.strip(), strict=False).prefixlen == 0
-    except ValueError:
-        return False
 
 
 def written(program: Program, direction: str) -> list[Opening | Undecided]:
@@ -221,7 +214,15 @@ def _separate(rule: Resource, protocol: str, peer: str, ranges: tuple[str, ...])
     itself = rule.at("self").value is True
     cidrs = tuple(member for key in ranges for member in _members(rule.at(key)))
     groups = () if itself else _named(rule, peer, _members(rule.at(peer)))
-    return Opening(rule, rule.at(protocol), rule.at("fromPort"), rule.at("toPort"), itself, groups, cidrs)
+    return Opening(rule, _group_of(rule), rule.at(protocol), rule.at("fromPort"), rule.at("toPort"), itself, groups, cidrs)
+
+
+def _group_of(rule: Resource) -> str | Node:
+    place, origins = rule.at("securityGroupId"), rule.sources.get("securityGroupId", ())
+    if place.known:
+        return place.text() or rule.name
+    # Which of several sources an unknown id comes from can't be told.
+    return origins[0] if len(origins) == 1 else place
 
 
 def _inline(group: Resource, direction: str, place: Node) -> Opening:
@@ -229,7 +230,9 @@ def _inline(group: Resource, direction: str, place: Node) -> Opening:
     cidrs = tuple(member for key in ranges for member in place.at(key).elements())
     groups = _named(group, direction, list(place.at("securityGroups").elements()))
     itself = place.at("self").value is True
-    return Opening(group, place.at("protocol"), place.at("fromPort"), place.at("toPort"), itself, groups, cidrs)
+    own = group.at("id").raw
+    name = own if isinstance(own, str) and own else group.urn or group.name
+    return Opening(group, name, place.at("protocol"), place.at("fromPort"), place.at("toPort"), itself, groups, cidrs)
 
 
 def _named(resource: Resource, key: str, members: list[Node]) -> tuple[str | Node, ...]:

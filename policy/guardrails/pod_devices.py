@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from guardrails import huge_pages
+from guardrails import huge_pages, pool_room
 from guardrails.allocatable import Allocatable, allocatable
 from guardrails.chart import CHART_TYPES, charts
 from guardrails.launch import types_of
@@ -71,6 +71,9 @@ def _fits(program: Program, report: Report) -> None:
                 for template in pod_templates(resource):
                     with report.part():
                         _fits_one(resource, template, program, report)
+    for job in program.of(*sorted(pool_room.GANGS)):
+        with report.part():
+            pool_room.fits(program, job, lambda: _shares_devices(program), report)
 
 
 @dataclass(frozen=True)
@@ -198,12 +201,14 @@ RULES = (
     StackRule(
         id="POD06",
         name="pod-limit-requests-to-node",
-        title="A pod fits on the node it is meant for",
+        title="A pod fits on the node it is meant for, and a gang into its pool",
         types=POD_TYPES | CHART_TYPES | {CONFIG_MAP, NODE_POOL, NODE_GROUP, SCALING_GROUP, LAUNCH_TEMPLATE},
         check=_fits,
-        why="no node will ever have that much free, so the pod stays Pending while its gang holds the other nodes.",
-        fix="lower requests below what the instance type leaves to pods, or choose a larger type.",
-        source="Karpenter 1.14.1 instance-type reference; EKS kubelet reservations; Kubernetes 1.36: component-helpers PodRequests",
+        why="no node will ever have that much free, or no more nodes start, so the pod stays Pending while its gang holds the other nodes.",
+        fix="lower requests below what the instance type leaves to pods, or choose a larger type; for a gang, raise the "
+        "limits of its pool.",
+        source="Karpenter 1.14.1 instance-type reference; EKS kubelet reservations; Kubernetes 1.36: component-helpers PodRequests; "
+        "karpenter 1.14.1 scheduling/scheduler.go (filterByRemainingResources)",
         valid=(_pod({"cpu": "90", "memory": "1000Gi"}, nodeSelector=_P4D),),
         invalid=(_pod({"cpu": "96", "memory": "1100Gi"}, nodeSelector=_P4D),),
     ),

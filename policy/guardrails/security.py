@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from guardrails import iam
+from guardrails import iam, internet
 from guardrails.disk import disks
 from guardrails.facts import load
-from guardrails.firewall import GROUP_TYPES, Opening, anywhere, written
+from guardrails.firewall import GROUP_TYPES, Opening, written
 from guardrails.fsx_link import CHECKPOINT
 from guardrails.links import decided, demand
 from guardrails.lustre import flag
@@ -190,26 +190,59 @@ def _ages(lifecycle: Resource, rule: Node, report: Report) -> None:
 
 
 def _exposed(program: Program, report: Report) -> None:
+    partial, unplaced = dict[str, list[Opening]](), list[Opening]()
     for opening in written(program, "ingress"):
         with report.part():
             if isinstance(opening, Undecided):
                 raise opening
-            _opening(opening, report)
+            if not _opening(opening, report):
+                (partial.setdefault(opening.group, []) if isinstance(opening.group, str) else unplaced).append(opening)
+    for openings in (*partial.values(), []):
+        with report.part():
+            _together(openings, unplaced, report)
     for types, check in (((SERVICE,), _balancer), ((INGRESS,), _ingress), ((NODE_GROUP,), _remote_access)):
         for resource in program.of(*types):
             with report.part():
                 check(resource, report)
 
 
-def _opening(opening: Opening, report: Report) -> None:
-    public = [cidr for cidr in opening.cidrs if anywhere(cidr.text())]
-    if not public:
-        return
-    ports = load("security")["guardedPorts"]
-    touched = [f"{port} ({what})" for port, what in ports.items() if opening.touches(int(port))]
+def _opening(opening: Opening, report: Report) -> bool:
+    """Whether the opening alone is to the whole internet."""
+    found = internet.all_of_it(opening.cidrs)
+    if found:
+        ports = load("security")["guardedPorts"]
+        _tell(opening.resource, found[0], [port for port in ports if opening.touches(int(port))], report)
+    return bool(found)
+
+
+def _together(openings: Sequence[Opening], unplaced: Sequence[Opening], report: Report) -> None:
+    """Several rules of one group may each let in a part of the internet, and all of it together."""
+    found = _in_parts(openings)
+    for writer, whole, ports in found:
+        _tell(writer, whole, ports, report)
+    if unplaced and not found and _in_parts([*openings, *unplaced]):
+        for opening in unplaced:
+            demand(opening.resource.at("securityGroupId"))
+
+
+def _in_parts(openings: Sequence[Opening]) -> list[tuple[Resource, list[Node], list[str]]]:
+    """Ranges that are the whole internet together, the ports that all of them may reach, and what writes the first. Raises `Undecided`."""
+    found: dict[int, tuple[Resource, list[Node], list[str]]] = {}
+    if not internet.all_of_it(cidr for opening in openings for cidr in opening.cidrs):
+        return []
+    for port in load("security")["guardedPorts"]:
+        touching = [opening for opening in openings if opening.touches(int(port))]
+        for whole in internet.all_of_it(cidr for opening in touching for cidr in opening.cidrs)[:1]:
+            writer = next(opening.resource for opening in touching if any(cidr is whole[0] for cidr in opening.cidrs))
+            found.setdefault(id(whole[0]), (writer, whole, []))[2].append(port)
+    return [*found.values()]
+
+
+def _tell(writer: Resource, whole: Sequence[Node], ports: Sequence[str], report: Report) -> None:
+    touched = [f"{port} ({load('security')['guardedPorts'][port]})" for port in ports]
     if touched:
         shown = ", ".join(touched[:3]) + (f" and {len(touched) - 3} more" if len(touched) > 3 else "")
-        report.refuse(opening.resource, public[0], allowed="named ranges or groups", found=f"{public[0].text()} to {shown}")
+        report.refuse(writer, whole[0], allowed="named ranges or groups", found=f"{internet.words(whole)} to {shown}")
 
 
 def _remote_access(group: Resource, report: Report) -> None:
@@ -247,10 +280,10 @@ def _is_internal(service: Resource) -> bool:
 
 def _is_for_ranges(service: Resource) -> bool:
     """Whether the load balancer answers named ranges alone."""
-    ranges = [each.text() for each in service.at("spec", "loadBalancerSourceRanges").elements()]
+    ranges = list(service.at("spec", "loadBalancerSourceRanges").elements())
     note = service.at("metadata", "annotations", _RANGES).text()
-    ranges = ranges or [each.strip() for each in note.split(",") if each.strip()]
-    return bool(ranges) and not any(anywhere(each) for each in ranges)
+    ranges = ranges or [Node(each) for each in note.split(",") if each.strip()]
+    return bool(ranges) and not internet.all_of_it(ranges)
 
 
 def _ingress(ingress: Resource, report: Report) -> None:

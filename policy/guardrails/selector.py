@@ -6,14 +6,18 @@ from guardrails.links import demand
 from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Resource
-from guardrails.tokens import SECURITY_GROUP, SUBNET
+from guardrails.tokens import CAPACITY_RESERVATION, SECURITY_GROUP, SUBNET
 
-_TERMS: Mapping[str, str] = {SECURITY_GROUP: "securityGroupSelectorTerms", SUBNET: "subnetSelectorTerms"}
+_TERMS: Mapping[str, str] = {
+    SECURITY_GROUP: "securityGroupSelectorTerms",
+    SUBNET: "subnetSelectorTerms",
+    CAPACITY_RESERVATION: "capacityReservationSelectorTerms",
+}
 _ANY_VALUE = "*"
 
 
 def selected(program: Program, node_class: Resource, kind: str) -> list[Resource]:
-    """The program's security groups or subnets that nodes of the class have.
+    """The program's security groups, subnets or reservations that nodes of the class have.
 
     Raises:
         Undecided: a term, or what it would be compared with, is unknown, and no source of the terms' values says more.

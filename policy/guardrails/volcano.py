@@ -53,33 +53,18 @@ def _gang(job: Resource, report: Report) -> None:
         _gang_scheduler(job, report)
 
 
-def _replicas(task: Node) -> int:
-    """The pods of a task; none where the number is left out."""
-    return task.at("replicas").integer() or 0
-
-
-def _least(task: Node) -> int:
-    """How many of a task's pods its gang waits for, with what Volcano's admission writes where the task does not say."""
-    own, policy = task.at("minAvailable"), task.at("partitionPolicy")
-    if own.present:
-        return own.integer() or 0
-    if policy.present:
-        return (policy.at("minPartitions").integer() or 0) * (policy.at("partitionSize").integer() or 0)
-    return _replicas(task)
-
-
 def _task_gang(job: Resource, task: Node, report: Report) -> None:
     least = task.at("minAvailable")
-    if (least.integer() or 0) > _replicas(task):
-        report.refuse(job, least, allowed=f"at most {_replicas(task)}, the task's replicas")
+    if (least.integer() or 0) > volcano_room.replicas(task):
+        report.refuse(job, least, allowed=f"at most {volcano_room.replicas(task)}, the task's replicas")
 
 
 def _job_gang(job: Resource, tasks: Sequence[Node], report: Report) -> None:
     """The gang is judged as admission leaves it: the sum over the tasks where the job names no number, or 0."""
     least, later = job.at("spec", "minAvailable"), [task for task in tasks if _waits(task, tasks)]
-    pods, all_pods = sum(_replicas(task) for task in tasks if task not in later), sum(_replicas(task) for task in tasks)
+    pods, all_pods = (sum(map(volcano_room.replicas, among)) for among in ([task for task in tasks if task not in later], tasks))
     named = least.integer() if least.present else 0
-    written = sum(_least(task) for task in tasks)
+    written = sum(volcano_room.least(task) for task in tasks)
     count = written if named == 0 else named
     found = f"{least.text() or 'unset'}, so {written}" if named == 0 else None
     if count is None or (count > all_pods and found is None):
@@ -102,7 +87,7 @@ def _waits(task: Node, tasks: Sequence[Node]) -> bool:
     """Whether the pods of a task are only made once others run; a task that needs no pod at least is not waited for."""
     depends = task.at("dependsOn")
     names = [name.text() for name in depends.at("name").elements()]
-    awaited = [any(other.at("name").text() == name and _least(other) > 0 for other in tasks) for name in names]
+    awaited = [any(other.at("name").text() == name and volcano_room.least(other) > 0 for other in tasks) for name in names]
     return all(awaited) if len(names) > 1 and depends.at("iteration").text() == "any" else any(awaited)
 
 
@@ -121,10 +106,10 @@ def _trains(job: Resource) -> bool:
 
 def _later_tasks(job: Resource, later: Sequence[Node], report: Report) -> None:
     for task in later:
-        if _least(task) > 0:
+        if volcano_room.least(task) > 0:
             least = task.at("minAvailable")
             allowed = "0: the gang would wait for pods of this task, which are only made once those of others run"
-            report.refuse(job, least, allowed=allowed, found=None if least.present else f"unset, so {_least(task)}")
+            report.refuse(job, least, allowed=allowed, found=None if least.present else f"unset, so {volcano_room.least(task)}")
 
 
 def _is_elastic(job: Resource) -> bool:
@@ -217,7 +202,7 @@ def _job_queue(job: Resource, program: Program, below: Mapping[str, Sequence[Res
             if queue.at("status", "state").text() == "Closed":
                 report.refuse(job, place, allowed=f"a queue that is open; {name} is Closed")
         if job.type == VOLCANO_JOB:
-            volcano_room.fits(job, place, (queue, *_above(queue, program)), _least, report)
+            volcano_room.fits(job, place, (queue, *_above(queue, program)), report)
 
 
 def _place(queue: Resource, program: Program, report: Report) -> None:

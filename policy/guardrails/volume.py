@@ -1,12 +1,14 @@
 """Volumes and the claims on them: which class, which claim, which file system is meant."""
 
 import re
+from collections.abc import Iterator
 
 from guardrails.links import demand, indexed, named, targets
 from guardrails.lustre import LUSTRE_DRIVER
 from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Resource
+from guardrails.template import PodTemplate
 from guardrails.tokens import LUSTRE, PERSISTENT_VOLUME, STORAGE_CLASS, VOLUME_CLAIM
 from guardrails.world import namespace
 
@@ -14,7 +16,15 @@ FILE_SYSTEM_ID = re.compile(r"(fs-[0-9a-f]{8,})(?![0-9A-Za-z])")
 """How a handle begins that names a file system, as the DNS name of one does."""
 MANY = "ReadWriteMany"
 """The mode of a volume that pods on several nodes write to."""
+_EFS_TYPES = ("efs", "s3files")
+"""What the driver of EFS takes for the type of the file system where a handle begins with it."""
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+
+
+def efs_parts(handle: str) -> tuple[str, list[str]]:
+    """What a handle of the driver of EFS says: the type that it begins with, if any, and its parts: file system, folder, access point."""
+    kind, *rest = parts = handle.split(":")
+    return (kind, rest) if kind in _EFS_TYPES else ("", parts)
 
 
 def class_name(resource: Resource) -> Node:
@@ -36,6 +46,14 @@ def claim_of(program: Program, user: Resource, name: str) -> Resource | None:
     if name and found is None and unknown is not None:
         demand(unknown)
     return found
+
+
+def claims_of(program: Program, user: Resource, template: PodTemplate) -> Iterator[tuple[Node, Resource]]:
+    """The volumes of a pod that are claims of the program, each with its claim. Raises `Undecided` as `claim_of` does."""
+    for volume in template.spec.at("volumes").elements():
+        claim = claim_of(program, user, volume.at("persistentVolumeClaim", "claimName").text())
+        if claim is not None:
+            yield volume, claim
 
 
 def volume_of(program: Program, claim: Resource) -> Resource | None:

@@ -76,6 +76,13 @@ def lustre(kind: str) -> tuple[Thing, Thing]:
     return claims, Thing(type=tokens.STORAGE_CLASS, name="class", properties=storage)
 
 
+def by_note(name: str | None, noted: str) -> tuple[Thing, Thing]:
+    """A claim on scratch or not, that says its class by the annotation of old too, and the class that makes scratch."""
+    claim, storage = lustre("SCRATCH_2")
+    metadata = {"name": "checkpoints", "annotations": {"volume.beta.kubernetes.io/storage-class": noted}}
+    return replace(claim, properties={"metadata": metadata, "spec": {"storageClassName": name}}), storage
+
+
 CHANGES_FOLDER: dict[str, Any] = {f"{b.TASK_CONTAINER}/command": ["sh", "-c", "cd /state && python3 train.py --save run"]}
 READ_ONLY: dict[str, Any] = {f"{b.TASK_CONTAINER}/volumeMounts": [{"name": "state", "mountPath": "/data", "readOnly": True}]}
 EMPTY: dict[str, Any] = {"emptyDir": {}}
@@ -290,6 +297,9 @@ CASES = (
     invalid("CKP01", gang("--save /state/run/last", None, **INNER), *lustre("SCRATCH_2"), says="(on SCRATCH_2 Lustre)"),
     invalid("CKP01", gang("--save /state/other", EMPTY, **INNER), says="/state/other (on emptyDir state)", edge=True),
     invalid("CKP01", gang("--save run", EMPTY, **INNER), *static("SCRATCH_2"), says="run (in the container's own file system or on"),
+    # A claim may still name its class by the annotation of old, which goes before the field.
+    invalid("CKP01", gang("--save /state/run"), *by_note(None, "lustre"), says="(on SCRATCH_2 Lustre)"),
+    valid("CKP01", gang("--save /state/run"), *by_note("lustre", "efs"), edge=True),
     # Another class makes scratch too.
     valid("CKP01", gang("--save /state/run"), *lustre("PERSISTENT_2"), SCRATCH_CLASS),
     # Scratch behind a volume that exists already.

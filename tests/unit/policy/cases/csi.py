@@ -96,6 +96,7 @@ FLOCK = Thing(
 POINT = Thing(type=tokens.ACCESS_POINT, name="team", properties={"posixUser": {"uid": 1000, "gid": 1000}})
 EFS_VOLUME = volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": UNKNOWN}}, {"spec": ["team"]})
 STATIC_EFS = volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-0123456789abcdef0"}, "spec/storageClassName": "shared"})
+HOME = {"driver": "efs.csi.aws.com", "volumeHandle": "fs-0123456789abcdef0"}
 FROM_CLASS = volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1"}, "spec/storageClassName": UNKNOWN}, {"spec": ["bare"]})
 BARE_EFS = Thing(type=tokens.STORAGE_CLASS, name="bare", properties={"metadata": {"name": "shared"}, "provisioner": "efs.csi.aws.com"})
 BY_HANDLE = volume({CSI: {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1::fsap-1"}})
@@ -272,6 +273,15 @@ CASES = (
         says="those of class dynamic",
     ),
     invalid("CSI04", FLOCK, volume({"spec/mountOptions": b.DELETE}), claim("1Gi", STATIC), says="those of class dynamic", edge=True),
+    # A claim may still name its class by the annotation of old, which goes before the field.
+    invalid("CSI04", FLOCK, volume(BARE), claim("1Gi", {**NO_CLASS, **annotated("dynamic")}), says="those of class dynamic"),
+    invalid("CSI04", FLOCK, volume(BARE), claim("1Gi", {**DYNAMIC, **annotated("gp3")}), says="those of class dynamic", edge=True),
+    invalid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("1Gi", {**NO_CLASS, **annotated("shared")}), says="makes 1200 GiB"),
+    valid("CSI03", lustre(deploymentType="SCRATCH_2"), claim("1Gi", annotated("elsewhere")), edge=True),
+    valid("CSI05", BARE_EFS, volume({CSI: HOME, **NO_CLASS, **annotated("shared")})),
+    invalid("CSI05", BARE_EFS, volume({CSI: HOME, **OF_SHARED, **annotated("elsewhere")}), says="parameters is unset", edge=True),
+    invalid("CSI06", efs(), claim("10Gi", {**NO_CLASS, **annotated("shared")}), pod(CHOWN), says="no chown"),
+    valid("CSI06", efs(), claim("10Gi", annotated("elsewhere")), pod(CHOWN), edge=True),
     valid("CSI04", volume(), claim("1200Gi")),
     # The driver mounts by DNS and mount name: a handle is any text, and says of which file system the volume is where it begins with an id.
     invalid("CSI04", volume({f"{CSI}/volumeHandle": "lustre"}), says="volumeHandle is lustre"),

@@ -392,6 +392,35 @@ _CASES = (
     invalid("EKS03", cluster({PUBLIC: True}), says="publicAccessCidrs is unset (EKS takes 0.0.0.0/0)"),
     invalid("EKS03", cluster({PUBLIC: b.DELETE}), says="publicAccessCidrs is unset"),
     invalid("EKS03", cluster({PUBLIC: True, RANGES: ["203.0.113.0/24", "0.0.0.0/0"]}), says="publicAccessCidrs[1] is 0.0.0.0/0"),
+    # Ranges that are the whole internet together, and what all of it is beside private addresses.
+    *(
+        invalid("EKS03", cluster({PUBLIC: True, RANGES: ranges}), says=f"publicAccessCidrs[{place}] is {found}; allowed", edge=True)
+        for ranges, place, found in (
+            (["0.0.0.0/1", "128.0.0.0/1"], 0, "0.0.0.0/1, 128.0.0.0/1 (together the whole internet)"),
+            (["10.0.0.0/8", "128.0.0.0/1", "0.0.0.0/1", "0.0.0.0/1"], 1, "128.0.0.0/1, 0.0.0.0/1, 0.0.0.0/1 (together the whole internet)"),
+            (
+                ["128.0.0.0/1", "0.0.0.0/2", "64.0.0.0/3", "96.0.0.0/3"],
+                0,
+                "128.0.0.0/1, 0.0.0.0/2, 64.0.0.0/3 and 1 more (together the whole internet)",
+            ),
+            (["203.0.113.0/24", "8000::/1", "::/1"], 1, "8000::/1, ::/1 (together the whole internet)"),
+            (["2000::/3"], 0, "2000::/3 (the whole internet)"),
+            (["0.0.0.0/1", "128.0.0.0/2", "192.0.0.0/3"], 0, "0.0.0.0/1, 128.0.0.0/2, 192.0.0.0/3 (together the whole internet)"),
+            ([UNKNOWN, "128.0.0.0/1", "0.0.0.0/1"], 1, "128.0.0.0/1, 0.0.0.0/1 (together the whole internet)"),
+            ([UNKNOWN, "::/0"], 1, "::/0"),
+        )
+    ),
+    *(
+        valid("EKS03", cluster({PUBLIC: True, RANGES: ranges}), edge=True)
+        for ranges in (
+            ["0.0.0.0/1", "128.0.0.0/2"],
+            ["0.0.0.0/1", "8000::/1"],
+            ["0.0.0.0/1", "0.0.0.0/1"],
+            ["2000::/4"],
+            ["::/3", "4000::/2", "8000::/1"],
+            ["0.0.0.0/1", "pl-0123"],
+        )
+    ),
     invalid("EKS03", cluster({PRIVATE: False}), says="endpointPrivateAccess is false"),
     invalid("EKS03", cluster({PRIVATE: b.DELETE}), says="unset (EKS takes false)"),
     invalid("EKS03", cluster({PUBLIC: True, RANGES: []}), says="unset (EKS takes 0.0.0.0/0)", edge=True),

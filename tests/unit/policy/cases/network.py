@@ -975,7 +975,86 @@ def until(name: str, moment: str | None) -> Thing:
     return Thing(type=tokens.CAPACITY_RESERVATION, name=name, properties={"instanceCount": 4, **({"endDate": moment} if moment else {})})
 
 
+def targeting(literal: str | None = None, **changes: Any) -> Thing:
+    """A launch template whose instances go into the reservation `kept`."""
+    target = {"capacityReservationTarget": {"capacityReservationId": literal or UNKNOWN}}
+    return template([], None, {} if literal else OF_KEPT, **{"capacityReservationSpecification": target, **changes})
+
+
+def in_zone(zone: str, changes: dict[str, Any] | None = None, name: str = "p5") -> Thing:
+    return b.node_pool({ZONE: [zone], **(changes or {})}, name=name)
+
+
+OF_ONE, OF_TWO = {"subnetIds": ["one"]}, {"subnetIds": ["one", "two"]}
+IN_B = reservation(availabilityZone="us-east-1b", id="cr-1", tags={"team": "ml"})
+ONLY_RESERVED = {KINDS: ["reserved"]}
+IN_A = Thing(type=IN_B.type, name="later", properties={**IN_B.properties, "availabilityZone": "us-east-1a", "id": "cr-2", "tags": {}})
+PLACE = "spec.template.spec.requirements"
+ELSEWHERE = "is zones us-east-1a; allowed: topology.kubernetes.io/zone us-east-1b, where the reservations of p5-class are"
+ZONELESS = {f"{REQUIREMENTS}/1": ANY_TYPE, **ONLY_RESERVED}
+
+
+def reserving_in(subnet_id: str) -> Thing:
+    return b.node_class({"spec/capacityReservationSelectorTerms": [{"id": "cr-1"}], "spec/subnetSelectorTerms": [{"id": subnet_id}]})
+
+
 CAPACITY = (
+    # The zone of a reservation, and of the groups that launch into it.
+    valid("CR01", targeting(), IN_B, node_group(1, OF_ONE), zoned("us-east-1b", "one"), edge=True),
+    valid("CR01", targeting(), reservation(), node_group(1, OF_ONE), zoned("us-east-1a", "one")),
+    valid("CR01", targeting(), IN_B, node_group(2, OF_ONE), zoned("us-east-1a", "one"), edge=True),
+    valid("CR01", targeting(), IN_B, node_group(2)),
+    valid("CR01", targeting("cr-9"), IN_B, node_group(1, OF_ONE), zoned("us-east-1a", "one")),
+    valid("CR01", targeting(capacityReservationSpecification={"capacityReservationPreference": "open"}), IN_B, node_group(1, OF_ONE)),
+    invalid(
+        "CR01",
+        *(targeting(), IN_B, node_group(1, OF_ONE), zoned("us-east-1a", "one")),
+        says="subnetIds is in us-east-1a; allowed: us-east-1b alone, the zone of kept: launches elsewhere fail",
+    ),
+    invalid(
+        "CR01",
+        targeting("cr-1"),
+        IN_B,
+        node_group(1, OF_ONE),
+        zoned("us-east-1a", "one"),
+        says="allowed: us-east-1b alone, the zone of kept",
+    ),
+    invalid(
+        "CR01",
+        *(targeting(), IN_B, node_group(2, OF_TWO), *both("us-east-1a", "us-east-1b")),
+        says="subnetIds is in us-east-1a and us-east-1b; allowed: us-east-1b alone, the zone of kept",
+        edge=True,
+    ),
+    invalid("CR01", targeting(), IN_B, scaling_group(availabilityZones=["us-east-1a"]), says="availabilityZones is in us-east-1a; allowed"),
+    valid("CR01", targeting(), IN_B, scaling_group(availabilityZones=["us-east-1b"]), edge=True),
+    invalid(
+        "CR01",
+        *(targeting(), IN_B, scaling_group(availabilityZones=["us-east-1a"], mixedInstancesPolicy={"launchTemplate": {}})),
+        says="launches elsewhere fail",
+        edge=True,
+    ),
+    # The zone of reservations, and of the pools that are to use them.
+    valid("CR02", RESERVING, IN_B, in_zone("us-east-1b", ONLY_RESERVED), edge=True),
+    valid("CR02", RESERVING, IN_B, b.node_pool({ZONE: ["us-east-1a", "us-east-1b"], **ONLY_RESERVED}), edge=True),
+    valid("CR02", RESERVING_BOTH, IN_B, IN_A, in_zone("us-east-1a", ONLY_RESERVED), edge=True),
+    valid("CR02", RESERVING, reservation(), in_zone("us-east-1a", ONLY_RESERVED)),
+    valid("CR02", RESERVING_BOTH, IN_B, until("later", None), in_zone("us-east-1a", ONLY_RESERVED), edge=True),
+    valid("CR02", RESERVING, IN_B, in_zone("us-east-1a"), in_zone("us-east-1b", name="other"), edge=True),
+    valid("CR02", reserving([{"id": "cr-9"}]), IN_B, in_zone("us-east-1a", ONLY_RESERVED)),
+    valid("CR02", reserving([{"id": "cr-1"}, {"id": "cr-9"}]), IN_B, in_zone("us-east-1a", ONLY_RESERVED), edge=True),
+    valid("CR02", reserving([{"tags": {"team": "ml"}, "ownerID": "123456789012"}]), IN_B, in_zone("us-east-1a", ONLY_RESERVED)),
+    valid("CR02", reserving([{"id": "cr-1"}, {"instanceMatchCriteria": "open"}]), IN_B, in_zone("us-east-1a", ONLY_RESERVED)),
+    valid("CR02", RESERVING, IN_B, b.node_pool(ZONELESS)),
+    valid("CR02", reserving_in("subnet-1"), IN_B, zoned("us-east-1b", id="subnet-1"), b.node_pool(ZONELESS), edge=True),
+    invalid("CR02", RESERVING, IN_B, in_zone("us-east-1a", ONLY_RESERVED), says=f"requirements {ELSEWHERE}: none is found elsewhere."),
+    invalid("CR02", reserving([{"id": "cr-1"}]), IN_B, in_zone("us-east-1a", ONLY_RESERVED), says=ELSEWHERE),
+    invalid("CR02", reserving_in("subnet-1"), IN_B, zoned("us-east-1a", id="subnet-1"), b.node_pool(ZONELESS), says=ELSEWHERE, edge=True),
+    invalid(
+        "CR02", RESERVING, IN_B, in_zone("us-east-1a", ONLY_RESERVED), in_zone("us-east-1b", name="other"), says=f"p5: {PLACE} {ELSEWHERE}"
+    ),
+    # Capacity that is bought beside it, or other reservations of these tags: advice.
+    invalid("CR02", RESERVING, IN_B, in_zone("us-east-1a"), says=ELSEWHERE, edge=True),
+    invalid("CR02", reserving([{"tags": {"team": "ml"}}]), IN_B, in_zone("us-east-1a", ONLY_RESERVED), says=ELSEWHERE, edge=True),
     valid("CR01", block(), buyers()),
     valid("CR01", template([], "p5.48xlarge"), node_group(3, capacityType="ON_DEMAND")),
     valid("CR01", block(OF_KEPT), reservation(), buyers(scalingConfig={"maxSize": 4}), edge=True),

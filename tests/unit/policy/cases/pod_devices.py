@@ -139,6 +139,59 @@ def plugin(values: dict[str, Any]) -> dict[str, Any]:
     return {"chart": "nvidia-device-plugin", "values": values}
 
 
+NODEPOOL = "karpenter.sh/nodepool"
+TO_P5 = {NODEPOOL: "p5"}
+
+
+def bounded(name: str = "p5", *types: str, **limits: Any) -> Thing:
+    """A pool with these limits and none beside them; `gpu` stands for GPUs."""
+    own = {GPU if key == "gpu" else key: value for key, value in limits.items()}
+    chosen = {"spec/template/spec/requirements/0/values": list(types)} if types else {}
+    labels = {"spec/template/metadata/labels": {"team.example/pool": "gpu"}}
+    return b.node_pool({"spec/limits": own, "metadata/name": name, **labels, **chosen}, name=name)
+
+
+def of_volcano(selector: dict[str, str] | None = None, **changes: Any) -> Thing:
+    """Four pods of eight GPUs that start together."""
+    return b.volcano_job({"spec/tasks/0/template/spec/nodeSelector": selector or TO_P5, **changes})
+
+
+def of_mpi(**changes: Any) -> Thing:
+    """Four workers of eight GPUs and 180 CPUs, for which the launcher waits."""
+    return b.mpi_job({f"{b.WORKER}/template/spec/nodeSelector": TO_P5, **changes})
+
+
+def of_torch(**changes: Any) -> Thing:
+    """A master and three workers of eight GPUs."""
+    roles = {f"{b.TORCH_ROLES}/{role}/template/spec/nodeSelector": TO_P5 for role in ("Master", "Worker")}
+    return b.pytorch_job({**roles, **changes})
+
+
+def in_two_steps() -> Thing:
+    """A job of which one half is only made when the other has gone on."""
+    first = {**of_volcano().properties["spec"]["tasks"][0], "replicas": 2}
+    tasks = [{**first, "name": "first"}, {**first, "name": "then", "dependsOn": {"name": ["first"]}}]
+    return b.volcano_job({"spec/tasks": tasks})
+
+
+EITHER: dict[str, Any] = {
+    "spec/tasks/0/template/spec/nodeSelector": {},
+    "spec/tasks/0/template/spec/affinity": {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{"matchExpressions": [{"key": NODEPOOL, "operator": "In", "values": ["p5", "spare"]}]}]
+            }
+        }
+    },
+}
+ELASTIC: dict[str, Any] = {
+    f"{b.TORCH_ROLES}/Master": b.DELETE,
+    "spec/elasticPolicy": {"minReplicas": 3, "maxReplicas": 8},
+    f"{b.TORCH_ROLES}/Worker/replicas": 8,
+}
+TOO_MANY = "with pods that together ask for 32 nvidia.com/gpu; allowed: at most 24 nvidia.com/gpu, all that p5 may have by its limits"
+PERHAPS = f"{TOO_MANY}, unless some of the pods run elsewhere or later"
+
 CASES = (
     valid("POD04", asking({GPU: 8, EFA: 32})),
     valid("POD04", asking({GPU: "8"}, {GPU: "8"})),
@@ -366,4 +419,58 @@ CASES = (
     valid("POD06", pool("p4d.24xlarge"), either("gpu", "other", cpu="90")),
     valid("POD06", pool("p4d.24xlarge"), asking({EFA: 4}, nodeSelector={"team.example/pool": "gpu"}), edge=True),
     invalid("POD06", pool("p4d.24xlarge"), asking({EFA: 5}, nodeSelector={"team.example/pool": "gpu"}), says="at most 4 vpc", edge=True),
+    # A gang and all that its pools may have.
+    *(
+        valid("POD06", bounded(gpu=32), thing, edge=True)
+        for thing in (of_volcano(), of_mpi(), of_torch(), of_volcano({"team.example/pool": "gpu"}), in_two_steps())
+    ),
+    *(invalid("POD06", bounded(gpu=most), of_volcano(), says=f"minAvailable is 4, {TOO_MANY}.", edge=True) for most in (31, "24")),
+    invalid("POD06", bounded(gpu=24), of_mpi(), says=f"spec.mpiReplicaSpecs.Worker.replicas is 4, {TOO_MANY}."),
+    invalid("POD06", bounded(gpu=24), of_torch(), says=f"spec.pytorchReplicaSpecs.Worker.replicas is 3, {TOO_MANY}."),
+    invalid("POD06", bounded(nodes=3), of_volcano(), says=f"minAvailable is 4, {TOO_MANY}.", edge=True),
+    valid("POD06", bounded(nodes=4), of_volcano(), edge=True),
+    valid("POD06", bounded("p5", "x9.unheardof", nodes=1), of_volcano()),
+    invalid(
+        "POD06", bounded(gpu=64, cpu="719"), of_mpi(), says="ask for 720 cpu; allowed: at most 719 cpu, all that p5 may have", edge=True
+    ),
+    valid("POD06", bounded(gpu=64, cpu="720", memory="1Gi"), of_mpi(), edge=True),
+    # Nodes of several sizes fill a limit to the last GPU.
+    invalid(
+        "POD06", bounded("p5", "p5.48xlarge", "g5.12xlarge", gpu=31), of_volcano(), says="at most 31 nvidia.com/gpu, all that p5", edge=True
+    ),
+    invalid("POD06", bounded("p5", "p5.48xlarge", "g5.12xlarge", nodes=3), of_volcano(), says="at most 24 nvidia.com/gpu", edge=True),
+    # A job that needs fewer than all of its pods, and one that needs more.
+    valid("POD06", bounded(gpu=24), of_volcano(**{"spec/minAvailable": 3}), edge=True),
+    invalid("POD06", bounded(gpu=24), of_volcano(**{"spec/minAvailable": b.DELETE}), says=f"minAvailable is unset, {TOO_MANY}."),
+    valid("POD06", bounded(gpu=24), of_torch(**ELASTIC), edge=True),
+    invalid(
+        "POD06", bounded(gpu=16), of_torch(**ELASTIC), says="minReplicas is 3, with pods that together ask for 24 nvidia.com/gpu", edge=True
+    ),
+    valid("POD06", bounded(gpu=16), in_two_steps(), edge=True),
+    # Pods that may go elsewhere, or one after another.
+    invalid("POD06", bounded(gpu=24), of_volcano({"team.example/pool": "gpu"}), says=f"minAvailable is 4, {PERHAPS}.", edge=True),
+    invalid("POD06", bounded(gpu=24), of_volcano(**{"spec/schedulerName": "default-scheduler"}), says=PERHAPS),
+    invalid("POD06", bounded(gpu=24), of_mpi(**{"spec/launcherCreationPolicy": b.DELETE}), says=PERHAPS),
+    invalid("POD06", bounded(gpu=24), of_torch(**{f"{b.TORCH_MASTER_CONTAINER}/command": ["python3", "serve.py"]}), says=PERHAPS),
+    invalid("POD06", bounded(gpu=0), of_volcano(), says="at most 0 nvidia.com/gpu, all that p5 may have by its limits, unless", edge=True),
+    *(
+        valid("POD06", *things)
+        for things in (
+            (bounded(gpu=24), of_volcano({"team.example/pool": "gpu"}), group("p5.48xlarge")),
+            (bounded(gpu=24), of_volcano({TYPE: "p5.48xlarge"})),
+            (bounded("other", gpu=24), of_volcano()),
+            (bounded(), of_volcano()),
+            (bounded(**{"aws.amazon.com/neuron": 16}), of_volcano()),
+            (bounded(gpu=24), of_volcano(**{"spec/tasks/0/template/metadata": {"labels": {"kueue.x-k8s.io/queue-name": "team"}}})),
+            (bounded(gpu=24), of_mpi(**{"spec/runPolicy/managedBy": "kueue.x-k8s.io/multikueue"})),
+            (bounded(gpu=24), of_volcano(**{"spec/tasks": []})),
+        )
+    ),
+    # Pods that any of two pools takes.
+    valid("POD06", bounded(gpu=16), bounded("spare", gpu=16), of_volcano(**EITHER), edge=True),
+    invalid(
+        "POD06", bounded(gpu=16), bounded("spare", gpu=8), of_volcano(**EITHER), says="at most 24 nvidia.com/gpu, all that p5 and spare may"
+    ),
+    valid("POD06", bounded(gpu=16), of_volcano(**EITHER)),
+    valid("POD06", bounded(gpu=16), bounded("spare"), of_volcano(**EITHER)),
 )

@@ -184,6 +184,16 @@ def inlet(kind: str, sources: Any = (), **properties: Any) -> Thing:
     return Thing(type=kind, name="ssh", properties={**plain, **properties}, sources=where)
 
 
+HALVES = ("0.0.0.0/1", "128.0.0.0/1")
+
+
+def halves(first: Any = (), second: Any = (), **upper: Any) -> tuple[Thing, Thing]:
+    """Two rules of one group that together open SSH to everybody, but for what is said of the second."""
+    of_both = {key: value for key, value in upper.items() if value == UNKNOWN}
+    low = inlet(tokens.INGRESS_RULE, first, cidrIpv4=HALVES[0], **of_both)
+    return replace(low, name="lower"), replace(inlet(tokens.INGRESS_RULE, second, **{"cidrIpv4": HALVES[1], **upper}), name="upper")
+
+
 def default_group(*rules: dict[str, Any]) -> Thing:
     return Thing(type=tokens.DEFAULT_SECURITY_GROUP, name="default", properties={"ingress": list(rules)})
 
@@ -569,6 +579,41 @@ DETAILS = (
         invalid("SEC05", group(ports(22, 22, block)), says=f"{block} to 22 (SSH)", edge=True)
         for block in ("0.0.0.0/00", "10.0.0.0/0", "0:0:0:0:0:0:0:0/0")
     ),
+    # The whole internet in parts: of one rule, or of several rules of one group.
+    invalid(
+        "SEC05", group(ports(22, 22, *HALVES)), says="cidrBlocks[0] is 0.0.0.0/1, 128.0.0.0/1 (together the whole internet) to 22 (SSH)"
+    ),
+    invalid(
+        "SEC05",
+        group({**ports(22, 22, "10.0.0.0/8"), "ipv6CidrBlocks": ["::/1", "8000::/1"]}),
+        says="ipv6CidrBlocks[0] is ::/1, 8000::/1 (together the whole internet) to 22",
+    ),
+    invalid(
+        "SEC05", inlet(tokens.INGRESS_RULE, cidrIpv6="2000::/3"), says="cidrIpv6 is 2000::/3 (the whole internet) to 22 (SSH)", edge=True
+    ),
+    invalid(
+        "SEC05", inlet(tokens.SECURITY_GROUP_RULE, cidrBlocks=[UNKNOWN, *HALVES]), says="cidrBlocks[1] is 0.0.0.0/1, 128.0.0.0/1", edge=True
+    ),
+    invalid(
+        "SEC05", group(ports(22, 22, HALVES[0]), ports(20, 988, HALVES[1])), says="(together the whole internet) to 22 (SSH);", edge=True
+    ),
+    invalid("SEC05", *halves(), says="lower: cidrIpv4 is 0.0.0.0/1, 128.0.0.0/1 (together the whole internet) to 22 (SSH);"),
+    invalid("SEC05", *halves(fromPort=0, toPort=65535), says="(together the whole internet) to 22 (SSH);", edge=True),
+    invalid("SEC05", group(), *halves(["open"], ["open"], securityGroupId=UNKNOWN), says="lower: cidrIpv4 is 0.0.0.0/1, 128.0.0.0/1"),
+    invalid("SEC05", group(ports(22, 22, HALVES[0])), *halves(["open"], ["open"], securityGroupId=UNKNOWN)[1:], says="(together the whole"),
+    *(
+        valid("SEC05", *things, edge=True)
+        for things in (
+            halves(securityGroupId="sg-0fedcba9876543210"),
+            halves(fromPort=23, toPort=23),
+            halves(cidrIpv4="128.0.0.0/2"),
+            halves(cidrIpv4=HALVES[0]),
+            (group(), default_group(), *halves(["open"], ["default"], securityGroupId=UNKNOWN)),
+            (group(ports(22, 22, HALVES[0])), default_group(ports(22, 22, HALVES[1]))),
+            (group(ports(443, 443, *HALVES)),),
+            (group(ports(22, 22, "0.0.0.0/1", "8000::/1")),),
+        )
+    ),
     valid("SEC05", remote(ec2SshKey="ops", sourceSecurityGroupIds=["sg-1"])),
     valid("SEC05", remote(ec2SshKey="ops", sourceSecurityGroupIds=[UNKNOWN])),
     valid("SEC05", remote(sourceSecurityGroupIds=[]), edge=True),
@@ -577,6 +622,7 @@ DETAILS = (
     # Load balancers that answer named ranges, or that their controller makes internal.
     valid("SEC05", balanced(loadBalancerSourceRanges=["10.0.0.0/8", "203.0.113.7/32"])),
     valid("SEC05", balanced({"load-balancer-source-ranges": "10.0.0.0/8, 203.0.113.7/32"})),
+    valid("SEC05", balanced(loadBalancerSourceRanges=["0.0.0.0/1", "128.0.0.0/2"]), edge=True),
     valid("SEC05", balanced({"load-balancer-source-ranges": "0.0.0.0/0"}, loadBalancerSourceRanges=["10.0.0.0/8"]), edge=True),
     valid("SEC05", balanced(loadBalancerClass="service.k8s.aws/nlb")),
     valid("SEC05", balanced(loadBalancerClass="eks.amazonaws.com/nlb")),
@@ -586,6 +632,8 @@ DETAILS = (
         for thing in (
             balanced(loadBalancerSourceRanges=["10.0.0.0/8", "0.0.0.0/0"]),
             balanced({"load-balancer-source-ranges": "10.0.0.0/8, ::/0"}),
+            balanced(loadBalancerSourceRanges=["0.0.0.0/1", "128.0.0.0/1"]),
+            balanced({"load-balancer-source-ranges": "0.0.0.0/1,128.0.0.0/1"}),
             balanced({"load-balancer-source-ranges": " "}, loadBalancerSourceRanges=[]),
             balanced(type="NodePort", loadBalancerSourceRanges=["10.0.0.0/8"]),
             balanced({"aws-load-balancer-scheme": "internet-facing"}, loadBalancerClass="service.k8s.aws/nlb"),
