@@ -48,7 +48,7 @@ def allowed_for(resource: Resource, host: str) -> str | None:
     if hosts is not None and indices is not None:
         allowed = _allowed(hosts, indices, name, domain)
     else:
-        allowed = _allowed_in_set(resource, name, domain) if resource.type == JOB_SET else None
+        allowed = _allowed_in_set(resource, name, domain.partition(".")[0]) if resource.type == JOB_SET else None
     # The namespace may well be unknown, and only matters for what would be refused.
     return allowed if allowed and _is_among_pods(resource, domain) else None
 
@@ -74,14 +74,26 @@ def _allowed(hosts: _Hosts, indices: Sequence[str], name: str, domain: str) -> s
 
 
 def _allowed_in_set(jobs: Resource, name: str, domain: str) -> str | None:
-    """A name under the JobSet's own Service, of no group; another JobSet may share a domain that was chosen."""
+    """A name without a part of a pod's, or one under the JobSet's own Service, of no group; another may share a chosen domain."""
     own = jobs.at("metadata", "name").text()
-    if domain.partition(".")[0] != own or jobs.at("spec", "network", "subdomain").present:
-        return None
-    if not re.fullmatch(rf"{re.escape(own)}-.+-{_INDEX}-{_INDEX}", name):
-        return None
+    is_own = domain == own and not jobs.at("spec", "network", "subdomain").present
+    whole = _whole_name(jobs, name, domain, own if is_own else "")
+    if whole or not is_own or not re.fullmatch(rf"{re.escape(own)}-.+-{_INDEX}-{_INDEX}", name):
+        return whole
     groups = [group.at("name").text() for group in jobs.at("spec", "replicatedJobs").elements()]
     return f"a pod of a group that is there: {', '.join(groups)}"
+
+
+def _whole_name(jobs: Resource, name: str, domain: str, own: str) -> str | None:
+    """A pod's name in place of one with an index too few, or of `own` and indices alone; what a variable stands for may be two of them."""
+    matched = re.fullmatch(r"(.+?)-[0-9]{1,9}", name)
+    if matched is None or any(template.spec.at("hostname").text() == name for template in pod_templates(jobs)):
+        return None
+    without_group = bool(own) and re.fullmatch(rf"{re.escape(own)}(?:-[0-9]{{1,9}}){{1,2}}", name) is not None
+    for hosts in _of_job_set(jobs):
+        if hosts.domain and hosts.domain == domain and all(hosts.indices) and (without_group or hosts.prefix == matched[1]):
+            return f"{hosts.named(0)}.{domain}: a pod is called after its group, by the index of its Job and its own"
+    return None
 
 
 def _of_job(job: Resource) -> Iterator[_Hosts]:

@@ -746,6 +746,50 @@ HOSTS = (
     valid("JOB02", torch_job("align-worker-7", **{"spec/elasticPolicy": {"minReplicas": 2, "maxReplicas": 8}}), edge=True),
 )
 
+TO_JOB: dict[str, Any] = {ENV: variables(MASTER_ADDR="pretrain-workers-0.pretrain")}
+NAMED_BY_HAND: dict[str, Any] = {"spec/completionMode": "NonIndexed", f"{POD}/hostname": "pretrain-workers-0"}
+SET_NAMES = (
+    # A pod of a JobSet is called by the index of its Job and its own.
+    *(
+        invalid(
+            "JOB02", job_set_with(group(*meeting_at(address), replicas=2), **spec), says=f"allowed: --master-addr with {says}", edge=edge
+        )
+        for address, spec, says, edge in (
+            ("pretrain-workers-0.pretrain", {}, "pretrain-workers-0-0.pretrain: a pod is called after its group", True),
+            ("pretrain-workers-0.pretrain.ml.svc.cluster.local", {}, "pretrain-workers-0-0.pretrain: a pod is", False),
+            ("pretrain-0.pretrain", {}, "pretrain-workers-0-0.pretrain: a pod is called after its group", True),
+            ("pretrain-0-0.pretrain", {}, "pretrain-workers-0-0.pretrain: a pod is called after its group", False),
+            ("pretrain-workers-1.other", {"network": {"subdomain": "other"}}, "pretrain-workers-0-0.other: a pod is", False),
+        )
+    ),
+    invalid(
+        "JOB02",
+        job_set_with(group("python3", "train.py", **TO_JOB)),
+        says="env[0].value is MASTER_ADDR=pretrain-workers-0.pretrain; allowed: MASTER_ADDR with pretrain-workers-0-0.pretrain",
+    ),
+    invalid(
+        "JOB02",
+        job_set_with(group("torchrun", *AT_ENDPOINT[:2], "--rdzv-endpoint=pretrain-workers-0.pretrain:29500", "x")),
+        says="is --rdzv-endpoint pretrain-workers-0.pretrain:29500; allowed: --rdzv-endpoint with pretrain-workers-0-0.pretrain",
+    ),
+    *(
+        valid("JOB02", job_set_with(group(*meeting_at(address), replicas=2), **spec), edge=edge)
+        for address, spec, edge in (
+            ("pretrain-workers-0-0.pretrain", {}, True),
+            # A Service of that name, in this namespace or another, and what a variable may fill up.
+            ("pretrain-workers-0", {}, False),
+            ("pretrain-workers-0.ml", {}, False),
+            ("pretrain-workers-0.pretrain.svc", {}, True),
+            ("pretrain-workers-$INDEX.pretrain", {}, True),
+            ("pretrain-workers.pretrain", {}, False),
+            ("pretrain-0.other", {"network": {"subdomain": "other"}}, True),
+            ("pretrain-workers-0.pretrain", NO_HOST_NAMES, True),
+            ("pretrain-evaluator-0.pretrain", {}, False),
+        )
+    ),
+    valid("JOB02", job_set_with(group(*meeting_at("pretrain-workers-0.pretrain"), **NAMED_BY_HAND)), edge=True),
+)
+
 
 def accelerated(options: str, **changes: Any) -> Thing:
     return job({COMMAND: ["accelerate", "launch", *options.split(), "train.py"], **changes})
@@ -883,4 +927,4 @@ POLICIES = (
     valid("JOB01", partly("2", "--standalone", "--nproc-per-node=1")),
 )
 
-CASES = _CASES + POLICIES + GROUPS + RANK_0 + NODES + HOSTS + TOLD + MEETING + COUNTS + QUEUES + ALONE + NAMES + OPTIONS
+CASES = _CASES + POLICIES + GROUPS + RANK_0 + NODES + HOSTS + TOLD + MEETING + COUNTS + QUEUES + ALONE + NAMES + OPTIONS + SET_NAMES
