@@ -88,6 +88,7 @@ UNJUDGED = "guardrails:index:Unjudged"
 LIST = "kubernetes:core/v1:List"
 QUEUE = "kubernetes:scheduling.volcano.sh/v1beta1:Queue"
 SLURM_CONTROLLER = "kubernetes:slinky.slurm.net/v1beta1:Controller"
+RAY_CRON_JOB = "kubernetes:ray.io/v1:RayCronJob"
 RAY_SERVICE = "kubernetes:ray.io/v1:RayService"
 
 SERVED_BESIDE: dict[str, str] = {kind.replace("/v1:", "/v1alpha1:"): kind for kind in (RAY_CLUSTER, RAY_JOB, RAY_SERVICE)}

@@ -108,7 +108,7 @@ CASES = (
     ),
     invalid(
         "KUB03",
-        trainer({"jobTemplate": asking(**{NEURON: UNKNOWN})}, "ray.io/v1:RayCronJob"),
+        trainer({"jobTemplate": asking(**{NEURON: UNKNOWN})}, "ray.example/v1:Nightly"),
         says="aws.amazon.com/neuron",
     ),
     invalid("KUB03", trainer(asking(**{"vpc.amazonaws.com/efa": 1})), says="asking vpc.amazonaws.com/efa", edge=True),
