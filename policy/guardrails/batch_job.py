@@ -13,8 +13,10 @@ from guardrails.pool import INSTANCE_TYPE
 from guardrails.process_count import process_counts
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.template import GPU, NEURON, NEURON_CORE, POD_TYPES, PodTemplate, pod_templates
-from guardrails.tokens import CONFIG_MAP, CRON_JOB, JOB, JOB_SET, SERVICE
+from guardrails.tokens import CONFIG_MAP, CRON_JOB, HYPERPOD_JOB, JOB, JOB_SET, SERVICE
 
+_TOLD = POD_TYPES - {HYPERPOD_JOB}
+"""The kinds whose ranks meet as their pods say; of a HyperPodPyTorchJob SageMaker's operator tells each what to do."""
 _WORKERS = re.compile(r"resources_per_worker\s*=\s*\{[^}]{0,200}['\"]GPU['\"]\s*:\s*([0-9]+(?:\.[0-9]+)?)")
 _COMPILE = "neuron_parallel_compile"
 
@@ -110,7 +112,7 @@ RULES = (
         id="JOB02",
         name="job-disallow-own-address",
         title="Ranks of several nodes meet at rank 0's address, not at their own, on a port that is one",
-        types=POD_TYPES,
+        types=_TOLD,
         check=meeting_point,
         why="every pod waits at its own address, or one of nobody, for the others until the time-out, with all nodes paid for.",
         fix="use the stable name of rank 0's pod, such as <job>-0.<service> (<job>-master-0 in a PyTorchJob).",
@@ -122,7 +124,7 @@ RULES = (
         id="JOB03",
         name="job-require-process-per-device",
         title="Processes are as many as devices, nodes as many as pods, and launchers take their options",
-        types=POD_TYPES | {CONFIG_MAP},
+        types=_TOLD | {CONFIG_MAP},
         check=process_counts,
         why="several ranks share a GPU and run out of memory, or have the same rank and never meet.",
         fix="start one process for each GPU, once per pod, and give torchrun its rendezvous.",

@@ -13,6 +13,7 @@ from guardrails.tokens import (
     CRON_JOB,
     DAEMON_SET,
     DEPLOYMENT,
+    HYPERPOD_JOB,
     JOB,
     JOB_SET,
     LEADER_WORKER_SET,
@@ -134,6 +135,13 @@ def _pytorch_job(job: Resource) -> Iterator[PodTemplate]:
     yield from (replace(template, spec=_with_variables(template.spec, given)) for template in made)
 
 
+def _hyperpod_job(job: Resource) -> Iterator[PodTemplate]:
+    """Spares are pods for which the job only has room in its queue."""
+    for replica in job.at("spec", "replicaSpecs").elements():
+        name = replica.at("name").raw
+        yield replace(_template(replica, "replicas", unset=0), role=name if isinstance(name, str) else "")
+
+
 def _with_variables(spec: Node, given: list[dict[str, Any]]) -> Node:
     """The pod spec as its operator makes it, whose variables come behind the pod's own."""
     if not isinstance(spec.raw, dict) or not isinstance(spec.raw.get("containers"), list):
@@ -230,6 +238,7 @@ _TEMPLATES: Mapping[str, Callable[[Resource], Iterator[PodTemplate]]] = {
     **dict.fromkeys((DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER), _replicated),
     MPI_JOB: _mpi_job,
     PYTORCH_JOB: _pytorch_job,
+    HYPERPOD_JOB: _hyperpod_job,
     VOLCANO_JOB: _volcano_job,
     JOB_SET: _job_set,
     LEADER_WORKER_SET: _leader_worker_set,

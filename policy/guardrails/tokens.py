@@ -57,6 +57,7 @@ INGRESS = "kubernetes:networking.k8s.io/v1:Ingress"
 
 MPI_JOB = "kubernetes:kubeflow.org/v2beta1:MPIJob"
 PYTORCH_JOB = "kubernetes:kubeflow.org/v1:PyTorchJob"
+HYPERPOD_JOB = "kubernetes:sagemaker.amazonaws.com/v1:HyperPodPyTorchJob"
 VOLCANO_JOB = "kubernetes:batch.volcano.sh/v1alpha1:Job"
 VOLCANO_CRON_JOB = "kubernetes:batch.volcano.sh/v1alpha1:CronJob"
 JOB = "kubernetes:batch/v1:Job"

@@ -359,3 +359,62 @@ CASES = (
     valid("VOL04", cron(schedule="@every .5h")),
     valid("VOL04", cron(schedule="1,2,,3 * * * *")),
 )
+
+_RANK = {
+    "name": "ranks",
+    "image": "registry.example/trainer@sha256:" + "0" * 64,
+    "command": ["hyperpodrun", "--nnodes=2:2", "--nproc_per_node=8", "train.py"],
+    "resources": {"limits": {GPU: 8, EFA: 32}, "requests": {GPU: 8, EFA: 32}},
+}
+_HYPERPOD_JOB = {
+    "metadata": {"name": "tune"},
+    "spec": {
+        "nprocPerNode": "8",
+        "replicaSpecs": [{"name": "pods", "replicas": 2, "spares": 1, "template": {"spec": {"containers": [_RANK]}}}],
+    },
+}
+HYPERPOD_POD = "spec/replicaSpecs/0/template/spec"
+HYPERPOD_CONTAINER = f"{HYPERPOD_POD}/containers/0"
+LIMITS, REQUESTS = (f"{HYPERPOD_CONTAINER}/resources/{kind}" for kind in ("limits", "requests"))
+ON_P5 = {f"{HYPERPOD_POD}/nodeSelector": {"node.kubernetes.io/instance-type": "p5.48xlarge"}}
+
+
+def hyperpod(changes: Mapping[str, Any] | None = None) -> Thing:
+    """A job of SageMaker HyperPod's operator, which tells the ranks where they meet."""
+    return Thing(type=tokens.HYPERPOD_JOB, name="tune", properties=b.changed(_HYPERPOD_JOB, changes or {}))
+
+
+def variable(name: str, value: str) -> dict[str, Any]:
+    return {f"{HYPERPOD_CONTAINER}/env": [{"name": name, "value": value}]}
+
+
+MOUNTS = f"{HYPERPOD_CONTAINER}/volumeMounts"
+NO_EFA = {LIMITS: {GPU: 8}, REQUESTS: {GPU: 8}}
+CASES += (
+    # The pods of a HyperPodPyTorchJob are judged as any, but for where ranks meet and what their nodes have.
+    valid("KUB03", hyperpod()),
+    valid("EFA06", hyperpod()),
+    valid("EFA06", hyperpod({**ON_P5, **NO_EFA, "spec/replicaSpecs/0/replicas": 1}), edge=True),
+    invalid("EFA06", hyperpod({**ON_P5, **NO_EFA}), says="asking no vpc.amazonaws.com/efa; allowed: 32", edge=True),
+    invalid(
+        "EFA06", hyperpod({**NO_EFA, **variable("FI_PROVIDER", "efa")}), says="replicaSpecs[0].template.spec.containers[0].env[0].value is"
+    ),
+    valid("POD04", hyperpod()),
+    invalid("POD04", hyperpod({REQUESTS: {GPU: 4, EFA: 32}}), says="is 4; allowed: 8"),
+    invalid(
+        "POD01",
+        hyperpod({f"{HYPERPOD_CONTAINER}/securityContext": {"privileged": True}}),
+        says="replicaSpecs[0].template.spec.containers[0]",
+    ),
+    # What the operator adds is not known.
+    valid("POD10", hyperpod({MOUNTS: [{"name": "data", "mountPath": "/data"}]})),
+    invalid(
+        "POD10", hyperpod({MOUNTS: [{"name": name, "mountPath": "/data"} for name in ("a", "b")]}), says="volumeMounts[1].mountPath is"
+    ),
+    invalid("ENV01", hyperpod(variable("NCCL_PROTO", "Simple")), says="NCCL_PROTO=Simple"),
+    valid("JOB02", hyperpod(variable("MASTER_ADDR", "localhost"))),
+    valid("JOB03", hyperpod({f"{HYPERPOD_CONTAINER}/command": ["torchrun", "train.py"]})),
+    valid("KRP11", b.node_pool(), hyperpod()),
+    valid("POD09", hyperpod()),
+    valid("EFA07", Thing(type=tokens.CLUSTER, name="cluster", properties={}), hyperpod()),
+)
