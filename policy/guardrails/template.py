@@ -29,6 +29,7 @@ from guardrails.tokens import (
     REPLICATION_CONTROLLER,
     SLURM_CONTROLLER,
     STATEFUL_SET,
+    TRAIN_JOB,
     VOLCANO_JOB,
 )
 
@@ -96,7 +97,7 @@ class PodTemplate:
 
 
 def pod_templates(resource: Resource) -> Iterator[PodTemplate]:
-    """Every pod template of a resource of one of `POD_TYPES`; the same objects each time, once they are all known."""
+    """Every pod template of a resource of one of `POD_TYPES` or `IN_PART`; the same objects each time, once they are all known."""
     if "templates" in resource.memo:
         yield from resource.memo["templates"]
         return
@@ -140,6 +141,14 @@ def _hyperpod_job(job: Resource) -> Iterator[PodTemplate]:
     for replica in job.at("spec", "replicaSpecs").elements():
         name = replica.at("name").raw
         yield replace(_template(replica, "replicas", unset=0), role=name if isinstance(name, str) else "")
+
+
+def _train_job(job: Resource) -> Iterator[PodTemplate]:
+    """What the job sets of containers whose pods its runtime has."""
+    nodes, initializer = job.at("spec", "trainer", "numNodes").integer(), job.at("spec", "initializer")
+    given = (job.at("spec", "trainer"), initializer.at("dataset"), initializer.at("model"))
+    nothing = Node(None, owner=job.properties.owner)
+    yield PodTemplate(nothing, 1 if nodes is None else nodes, nothing, beside=tuple(each for each in given if each.present))
 
 
 def _with_variables(spec: Node, given: list[dict[str, Any]]) -> Node:
@@ -239,6 +248,7 @@ _TEMPLATES: Mapping[str, Callable[[Resource], Iterator[PodTemplate]]] = {
     MPI_JOB: _mpi_job,
     PYTORCH_JOB: _pytorch_job,
     HYPERPOD_JOB: _hyperpod_job,
+    TRAIN_JOB: _train_job,
     VOLCANO_JOB: _volcano_job,
     JOB_SET: _job_set,
     LEADER_WORKER_SET: _leader_worker_set,
@@ -249,4 +259,6 @@ _TEMPLATES: Mapping[str, Callable[[Resource], Iterator[PodTemplate]]] = {
     LOGIN_SET: partial(_slurm, container="login", first=("initconf",)),
     SLURM_CONTROLLER: partial(_slurm, container="slurmctld", sidecars=("reconfigure", "logfile")),
 }
-POD_TYPES = frozenset(_TEMPLATES)
+IN_PART = frozenset({TRAIN_JOB})
+"""Kinds that say a part of their pods: what they leave out is in another object, so that nothing is missing."""
+POD_TYPES = frozenset(_TEMPLATES) - IN_PART

@@ -32,6 +32,8 @@ def counts(kind: str, spec: dict[str, Any]) -> list[int]:
         (tokens.MPI_JOB, {"mpiReplicaSpecs": {"Worker": {**_TEMPLATE, "replicas": 8}}}, [8]),
         (tokens.VOLCANO_JOB, {"tasks": [_TEMPLATE, {**_TEMPLATE, "replicas": 2}]}, [0, 2]),
         (tokens.HYPERPOD_JOB, {"replicaSpecs": [{**_TEMPLATE, "replicas": 4, "spares": 2}, _TEMPLATE]}, [4, 0]),
+        (tokens.TRAIN_JOB, {"trainer": {"numNodes": 4}}, [4]),
+        (tokens.TRAIN_JOB, {}, [1]),
         (tokens.RAY_CLUSTER, {"headGroupSpec": _TEMPLATE, "workerGroupSpecs": [_TEMPLATE]}, [1, 1]),
         (tokens.RAY_CLUSTER, {"headGroupSpec": _TEMPLATE, "workerGroupSpecs": [{"replicas": 2, "numOfHosts": 4}]}, [1, 8]),
         (tokens.RAY_CLUSTER, {"headGroupSpec": _TEMPLATE, "workerGroupSpecs": [{"replicas": 1, "minReplicas": 3}]}, [1, 3]),

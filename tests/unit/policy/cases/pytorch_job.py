@@ -418,3 +418,41 @@ CASES += (
     valid("POD09", hyperpod()),
     valid("EFA07", Thing(type=tokens.CLUSTER, name="cluster", properties={}), hyperpod()),
 )
+
+
+def train_job(trainer: Mapping[str, Any] | None = None, **initializer: Any) -> Thing:
+    """A job of Kubeflow Trainer, whose pods its runtime has."""
+    own = {"numNodes": 4, "image": "registry.example/trainer:1.4.2", "command": ["torchrun", "train.py"], **(trainer or {})}
+    spec = {"runtimeRef": {"name": "torch-distributed"}, "trainer": own, **({"initializer": initializer} if initializer else {})}
+    return Thing(type=tokens.TRAIN_JOB, name="sft", properties={"metadata": {"name": "sft"}, "spec": spec})
+
+
+def with_token(**token: Any) -> dict[str, Any]:
+    return {"storageUri": "hf://org/model", "env": [{"name": "HF_TOKEN", **token}]}
+
+
+CASES += (
+    # Of a TrainJob what is written is judged, and nothing is missing: the runtime may have it.
+    valid("POD03", train_job()),
+    valid("POD03", train_job({"image": None})),
+    invalid(
+        "POD03", train_job({"image": "registry.example/trainer:latest"}), says="sft: spec.trainer.image is registry.example/trainer:latest"
+    ),
+    valid("POD02", train_job({"env": [{"name": "EPOCHS", "value": "3"}]})),
+    invalid(
+        "POD02", train_job({"env": [{"name": "WANDB_API_KEY", "value": "0123456789abcdef"}]}), says="spec.trainer.env[0].value is a literal"
+    ),
+    valid("POD02", train_job(model=with_token(valueFrom={"secretKeyRef": {"name": "hub", "key": "token"}})), edge=True),
+    invalid(
+        "POD02", train_job(model=with_token(value="not-a-real-token")), says="spec.initializer.model.env[0].value is a literal", edge=True
+    ),
+    invalid("POD02", train_job(dataset=with_token(value="not-a-real-token")), says="spec.initializer.dataset.env[0].value is a literal"),
+    invalid(
+        "ENV01", train_job({"env": [{"name": "RDMAV_FORK_SAFE", "value": "1"}]}), says="spec.trainer.env[0].value is RDMAV_FORK_SAFE=1"
+    ),
+    valid("ENV01", train_job({"env": [{"name": "NCCL_DEBUG", "value": "WARN"}]})),
+    *(
+        valid(rule, train_job({"resourcesPerNode": {"requests": {GPU: 8}}}))
+        for rule in ("POD04", "POD07", "POD09", "EFA06", "JOB02", "JOB03")
+    ),
+)
