@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from guardrails.node import Node
 from guardrails.rule import Resource
-from guardrails.template import WORKER, pod_templates
+from guardrails.template import WORKER, PodTemplate, pod_templates
 from guardrails.tokens import JOB, JOB_SET, PYTORCH_JOB, STATEFUL_SET
 from guardrails.training_operator import ROLES, is_elastic, pods_to_train
 
@@ -39,6 +39,11 @@ def hosts_of(resource: Resource) -> Iterator[Hosts]:
     make = _HOSTS.get(resource.type)
     if make is not None:
         yield from make(resource)
+
+
+def looks_elsewhere(template: PodTemplate) -> bool:
+    """Whether pods have hosts of their own making, or other places to look for names."""
+    return any(template.spec.at(*keys).present for keys in (("hostAliases",), ("dnsConfig", "searches")))
 
 
 def allowed_for(resource: Resource, host: str) -> str | None:

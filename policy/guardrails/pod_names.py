@@ -6,7 +6,7 @@ from guardrails import gang
 from guardrails.links import demand, indexed
 from guardrails.meeting import host_of
 from guardrails.node import Node
-from guardrails.pod_hosts import Hosts, hosts_of
+from guardrails.pod_hosts import Hosts, hosts_of, looks_elsewhere
 from guardrails.program import Program
 from guardrails.rule import Report, Resource
 from guardrails.template import PodTemplate, pod_templates
@@ -40,9 +40,9 @@ def _told(job: Resource) -> Iterator[str]:
 def _of_pods(program: Program, job: Resource, hosts: Hosts, template: PodTemplate, told: list[str], report: Report) -> None:
     if not hosts.domain or not all(hosts.indices) or not job.at("metadata", "name").present:
         return
-    # A pod that nobody looks for may do without a name.
+    # A pod that nobody looks for may do without a name; where nobody says whom he looks for, it may be one of these.
     looked_for = any(_is_one(job, hosts, host) for host in told)
-    if not looked_for and gang.size(job, template) < 2:
+    if looks_elsewhere(template) or not (looked_for or (not told and gang.size(job, template) > 1)):
         return
     known, unknown = indexed(program, SERVICE, "metadata", "name")
     called = known.get(hosts.domain, ())

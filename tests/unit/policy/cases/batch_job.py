@@ -971,6 +971,8 @@ SERVICES = (
     valid("JOB05", labelled(ALONE_UNDER_A_NAME), service({"app": "x"})),
     valid("JOB05", job({**NO_SUBDOMAIN, **WITHOUT_ADDRESS}), service({"app": "x"})),
     valid("JOB05", job({"metadata/name": b.DELETE}), service({"app": "x"})),
+    valid("JOB05", labelled({COMMAND: list(meeting_at("master-0.ranks"))}), service({"app": "master"}), edge=True),
+    valid("JOB05", labelled({f"{POD}/dnsConfig": {"searches": ["ml.svc.cluster.local"]}}), service({"app": "x"}), edge=True),
     valid("JOB05", set_of(RANKS), service(name="pretrain"), edge=True),
     valid("JOB05", set_of({}), service(OF_SET, name="pretrain"), edge=True),
     valid("JOB05", set_of(RANKS), service(OF_SET, name="other")),
