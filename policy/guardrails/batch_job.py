@@ -8,12 +8,15 @@ from guardrails.indexed_job import indexed
 from guardrails.meeting import meeting_point
 from guardrails.node import Node
 from guardrails.placing import named_types
+from guardrails.pod_names import NAMED, names
 from guardrails.pool import INSTANCE_TYPE
 from guardrails.process_count import process_counts
-from guardrails.rule import Example, Report, Resource, Rule
+from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.template import GPU, NEURON, NEURON_CORE, POD_TYPES, PodTemplate, pod_templates
-from guardrails.tokens import CONFIG_MAP, CRON_JOB, JOB, JOB_SET
+from guardrails.tokens import CONFIG_MAP, CRON_JOB, HYPERPOD_JOB, JOB, JOB_SET, SERVICE
 
+_TOLD = POD_TYPES - {HYPERPOD_JOB}
+"""The kinds whose ranks meet as their pods say; of a HyperPodPyTorchJob SageMaker's operator tells each what to do."""
 _WORKERS = re.compile(r"resources_per_worker\s*=\s*\{[^}]{0,200}['\"]GPU['\"]\s*:\s*([0-9]+(?:\.[0-9]+)?)")
 _COMPILE = "neuron_parallel_compile"
 
@@ -82,6 +85,15 @@ def _neuron_job(cores: int) -> Example:
     return Example(JOB, {"spec": {"template": {"spec": spec}}})
 
 
+def _under(selector: dict[str, str]) -> tuple[Example, ...]:
+    """Ranks and the Service that gives them names."""
+    job = _job(_torchrun(4, 8)).properties
+    template = {**job["spec"]["template"], "metadata": {"labels": {"app": "pretrain"}}}
+    service = {"metadata": {"name": "ranks"}, "spec": {"clusterIP": "None", "selector": selector}}
+    ranks = Example(JOB, {**job, "spec": {**job["spec"], "template": template}}, name="pretrain")
+    return (Example(SERVICE, service, name="ranks"), ranks)
+
+
 RULES = (
     Rule(
         id="JOB01",
@@ -100,7 +112,7 @@ RULES = (
         id="JOB02",
         name="job-disallow-own-address",
         title="Ranks of several nodes meet at rank 0's address, not at their own, on a port that is one",
-        types=POD_TYPES,
+        types=_TOLD,
         check=meeting_point,
         why="every pod waits at its own address, or one of nobody, for the others until the time-out, with all nodes paid for.",
         fix="use the stable name of rank 0's pod, such as <job>-0.<service> (<job>-master-0 in a PyTorchJob).",
@@ -112,7 +124,7 @@ RULES = (
         id="JOB03",
         name="job-require-process-per-device",
         title="Processes are as many as devices, nodes as many as pods, and launchers take their options",
-        types=POD_TYPES | {CONFIG_MAP},
+        types=_TOLD | {CONFIG_MAP},
         check=process_counts,
         why="several ranks share a GPU and run out of memory, or have the same rank and never meet.",
         fix="start one process for each GPU, once per pod, and give torchrun its rendezvous.",
@@ -131,5 +143,18 @@ RULES = (
         source="field guide sections on Neuron and Ray; Karpenter 1.14.1 instance-type reference",
         valid=(_neuron_job(32),),
         invalid=(_neuron_job(16),),
+    ),
+    StackRule(
+        id="JOB05",
+        name="job-require-selecting-service",
+        title="The Service under which ranks have their names selects them",
+        types=frozenset({SERVICE, *NAMED}),
+        check=names,
+        why="no pod has the name at which the others look for it, and every rank waits until the time-out, with all nodes paid for.",
+        fix="give the headless Service labels of the pods as its selector, their namespace, and the name that they have as subdomain "
+        "(serviceName in a StatefulSet).",
+        source="Kubernetes: DNS for Services and Pods, hostname and subdomain; endpointslice/utils.go; JobSet: jobset_controller.go",
+        valid=_under({"app": "pretrain"}),
+        invalid=_under({"app": "trainer"}),
     ),
 )

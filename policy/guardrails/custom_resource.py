@@ -28,8 +28,12 @@ _SCHEMAS = Schemas(_SHARED)
 
 
 def _shape(resource: Resource, report: Report) -> None:
+    schema = _KINDS.get(resource.written or resource.type)
+    # A RayCronJob is of a later release than the definition of the RayJobs that it makes.
+    if schema is None:
+        return
     with report.part():
-        _below(resource, resource.properties, _KINDS[resource.written or resource.type], report)
+        _below(resource, resource.properties, schema, report)
     with report.part():
         _name(resource, report)
     with report.part():

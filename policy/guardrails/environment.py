@@ -8,7 +8,7 @@ from functools import cache
 from guardrails import command, shell
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.template import GPU, POD_TYPES, PodTemplate, pod_templates
+from guardrails.template import GPU, IN_PART, POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import CONFIG_MAP
 
 _FORCED = frozenset(
@@ -241,7 +241,7 @@ RULES = (
         id="ENV01",
         name="environment-disallow-forced-tuning",
         title="Nothing overrides what the EFA plug-in of NCCL tunes itself",
-        types=POD_TYPES | {CONFIG_MAP},
+        types=POD_TYPES | IN_PART | {CONFIG_MAP},
         check=_forced,
         why="settings copied from another type or release make collectives slow without an error; RDMAV_FORK_SAFE breaks on new kernels.",
         fix="remove the variable; NCCL_DEBUG=WARN is fine.",

@@ -7,10 +7,24 @@ from guardrails.node import Node
 from guardrails.placing import named_types
 from guardrails.rule import Resource
 from guardrails.template import GPU, WORKER, PodTemplate, pod_templates
-from guardrails.tokens import CRON_JOB, JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB, NODE_SET, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, VOLCANO_JOB
+from guardrails.tokens import (
+    CRON_JOB,
+    HYPERPOD_JOB,
+    JOB,
+    JOB_SET,
+    LEADER_WORKER_SET,
+    MPI_JOB,
+    NODE_SET,
+    PYTORCH_JOB,
+    RAY_CLUSTER,
+    RAY_JOB,
+    VOLCANO_JOB,
+)
 
 # The pods of other kinds are copies of a server, or one for each node, unless their launcher says otherwise.
-_TOGETHER = frozenset({JOB, CRON_JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB, PYTORCH_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET})
+_TOGETHER = frozenset(
+    {JOB, CRON_JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB, PYTORCH_JOB, HYPERPOD_JOB, VOLCANO_JOB, RAY_CLUSTER, RAY_JOB, NODE_SET}
+)
 # Their parts may be steps of one run, or runs of their own: which train together is what their launchers say.
 _OF_PARTS = frozenset({JOB_SET, VOLCANO_JOB})
 # Worker groups on one instance type are one set of workers in parts; on another type, they do something else.

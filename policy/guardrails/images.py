@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from guardrails.chart import CHART_TYPES, HELM_TYPES, values_text
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.template import GPU, POD_TYPES, pod_templates
+from guardrails.template import GPU, IN_PART, POD_TYPES, pod_templates
 from guardrails.tokens import APPLICATION, POD
 
 _MOVING = frozenset({"latest", "main", "master", "nightly", "stable", "edge", "dev", "develop", "head", "current", "release", "lts"})
@@ -151,7 +151,7 @@ RULES = (
         id="POD03",
         name="image-require-fixed-version",
         title="Images and charts have a version that does not move",
-        types=POD_TYPES | CHART_TYPES,
+        types=POD_TYPES | IN_PART | CHART_TYPES,
         check=_images,
         why="a node that joins later runs another image than its peers: ranks differ in versions, and a rerun is no rerun.",
         fix="pin the image by digest (or by an immutable full version), and the chart by its version.",

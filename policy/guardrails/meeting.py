@@ -52,8 +52,7 @@ def meeting_point(resource: Resource, report: Report) -> None:
 
 def _no_pods_names(resource: Resource, template: PodTemplate, report: Report) -> None:
     """Addresses that look like a pod's of the resource and are none."""
-    # Hosts of the pod's own making, and other places to look for names.
-    if any(template.spec.at(*keys).present for keys in (("hostAliases",), ("dnsConfig", "searches"))):
+    if pod_hosts.looks_elsewhere(template):
         return
     for container in template.all_containers():
         with report.part():

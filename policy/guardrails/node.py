@@ -130,6 +130,19 @@ class Node:
         return None
 
 
+class Moved(Node):
+    """The properties of an object that stands in another's: what it has as `spec` is at `steps` there."""
+
+    __slots__ = ("steps",)
+
+    def __init__(self, raw: Any, path: str = "", owner: str = "", *, steps: tuple[str, ...]) -> None:
+        super().__init__(raw, path, owner)
+        self.steps = steps
+
+    def _below(self, raw: Any, steps: tuple[str | int, ...]) -> Node:
+        return super()._below(raw, (*self.steps, *steps[1:]) if steps[:1] == ("spec",) else steps)
+
+
 def shown(value: Any) -> str:
     """A value as people write it in YAML: 200, true, PERSISTENT_2, [a, b]; long text is cut, line breaks are spaces."""
     text = printable(" ".join(_written(value).split())) or '""'

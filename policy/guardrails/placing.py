@@ -11,6 +11,7 @@ from guardrails.template import POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import (
     CRON_JOB,
     DEPLOYMENT,
+    HYPERPOD_JOB,
     JOB,
     JOB_SET,
     LEADER_WORKER_SET,
@@ -36,6 +37,7 @@ _QUEUED = frozenset(
     {DEPLOYMENT, JOB, JOB_SET, LEADER_WORKER_SET, MPI_JOB, POD, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, RAY_SERVICE, STATEFUL_SET}
 )
 """Kinds that Kueue manages by a label of their own; of others it may manage the pods."""
+_PLACED = POD_TYPES - {HYPERPOD_JOB}
 _EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 # Labels that Karpenter gives nodes by itself: a pool that does not limit them has nodes with any value.
 _WELL_KNOWN = ("karpenter.k8s.aws/", "topology.kubernetes.io/", "node.kubernetes.io/", "kubernetes.io/", "karpenter.sh/capacity-type")
@@ -195,8 +197,8 @@ def may_take(program: Program, group: Resource, template: PodTemplate) -> bool:
 
 
 def all_templates(program: Program) -> Iterator[tuple[Resource, PodTemplate]]:
-    """Every pod template of the program with its resource."""
-    for resource in program.of(*sorted(POD_TYPES)):
+    """Every pod template of the program with its resource, but for those whose nodes and plug-ins are SageMaker's."""
+    for resource in program.of(*sorted(_PLACED)):
         for template in pod_templates(resource):
             yield resource, template
 
@@ -214,7 +216,7 @@ def new_users_of(program: Program, pool: Resource) -> Iterator[tuple[Resource, P
         yield from users_of(program, pool)
         return
     for resource in program.news:
-        if resource.type in POD_TYPES:
+        if resource.type in _PLACED:
             yield from ((resource, template) for template in pod_templates(resource) if selects(template, pool))
 
 

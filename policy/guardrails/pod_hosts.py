@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from guardrails.node import Node
 from guardrails.rule import Resource
-from guardrails.template import WORKER, pod_templates
+from guardrails.template import WORKER, PodTemplate, pod_templates
 from guardrails.tokens import JOB, JOB_SET, PYTORCH_JOB, STATEFUL_SET
 from guardrails.training_operator import ROLES, is_elastic, pods_to_train
 
@@ -16,7 +16,7 @@ _SHELL = re.compile(r"[$`]")
 
 
 @dataclass(frozen=True)
-class _Hosts:
+class Hosts:
     """Pods called after what makes them, with an index, or one for each of its parts."""
 
     prefix: str
@@ -34,21 +34,32 @@ class _Hosts:
         return "-".join((self.prefix, *(str(each[end]) for each in self.indices)))
 
 
+def hosts_of(resource: Resource) -> Iterator[Hosts]:
+    """The pods of each of a resource's templates, in their order; nothing of a kind whose pods have no names that can be told."""
+    make = _HOSTS.get(resource.type)
+    if make is not None:
+        yield from make(resource)
+
+
+def looks_elsewhere(template: PodTemplate) -> bool:
+    """Whether pods have hosts of their own making, or other places to look for names."""
+    return any(template.spec.at(*keys).present for keys in (("hostAliases",), ("dnsConfig", "searches")))
+
+
 def allowed_for(resource: Resource, host: str) -> str | None:
     """What else a host should be called that has the name of a pod of the resource and is none; None where it may be one.
 
     A name of another prefix may be that of a Service, as may one in a namespace.
     """
     name, _, domain = host.partition(".")
-    make = _HOSTS.get(resource.type)
-    if make is None or not _INDEXED.fullmatch(name) or not resource.at("metadata", "name").present:
+    if resource.type not in _HOSTS or not _INDEXED.fullmatch(name) or not resource.at("metadata", "name").present:
         return None
-    known = ((hosts, hosts.indices_of(name)) for hosts in make(resource))
+    known = ((hosts, hosts.indices_of(name)) for hosts in hosts_of(resource))
     hosts, indices = next((each for each in known if each[1] is not None), (None, None))
     if hosts is not None and indices is not None:
         allowed = _allowed(hosts, indices, name, domain)
     else:
-        allowed = _allowed_in_set(resource, name, domain) if resource.type == JOB_SET else None
+        allowed = _allowed_in_set(resource, name, domain.partition(".")[0]) if resource.type == JOB_SET else None
     # The namespace may well be unknown, and only matters for what would be refused.
     return allowed if allowed and _is_among_pods(resource, domain) else None
 
@@ -62,7 +73,7 @@ def _is_among_pods(resource: Resource, domain: str) -> bool:
     return bool(domain) and rest.partition(".")[0] != "svc" and domain != namespace.value
 
 
-def _allowed(hosts: _Hosts, indices: Sequence[str], name: str, domain: str) -> str | None:
+def _allowed(hosts: Hosts, indices: Sequence[str], name: str, domain: str) -> str | None:
     if not all(hosts.indices):
         # What is scaled to none now is meant to have pods later; a role that is left out is not.
         return f"a pod that is there: there is no {hosts.prefix}" if hosts.domain is None else None
@@ -74,45 +85,57 @@ def _allowed(hosts: _Hosts, indices: Sequence[str], name: str, domain: str) -> s
 
 
 def _allowed_in_set(jobs: Resource, name: str, domain: str) -> str | None:
-    """A name under the JobSet's own Service, of no group; another JobSet may share a domain that was chosen."""
+    """A name without a part of a pod's, or one under the JobSet's own Service, of no group; another may share a chosen domain."""
     own = jobs.at("metadata", "name").text()
-    if domain.partition(".")[0] != own or jobs.at("spec", "network", "subdomain").present:
-        return None
-    if not re.fullmatch(rf"{re.escape(own)}-.+-{_INDEX}-{_INDEX}", name):
-        return None
+    is_own = domain == own and not jobs.at("spec", "network", "subdomain").present
+    whole = _whole_name(jobs, name, domain, own if is_own else "")
+    if whole or not is_own or not re.fullmatch(rf"{re.escape(own)}-.+-{_INDEX}-{_INDEX}", name):
+        return whole
     groups = [group.at("name").text() for group in jobs.at("spec", "replicatedJobs").elements()]
     return f"a pod of a group that is there: {', '.join(groups)}"
 
 
-def _of_job(job: Resource) -> Iterator[_Hosts]:
+def _whole_name(jobs: Resource, name: str, domain: str, own: str) -> str | None:
+    """A pod's name in place of one with an index too few, or of `own` and indices alone; what a variable stands for may be two of them."""
+    matched = re.fullmatch(r"(.+?)-[0-9]{1,9}", name)
+    if matched is None or any(template.spec.at("hostname").text() == name for template in pod_templates(jobs)):
+        return None
+    without_group = bool(own) and re.fullmatch(rf"{re.escape(own)}(?:-[0-9]{{1,9}}){{1,2}}", name) is not None
+    for hosts in _of_job_set(jobs):
+        if hosts.domain and hosts.domain == domain and all(hosts.indices) and (without_group or hosts.prefix == matched[1]):
+            return f"{hosts.named(0)}.{domain}: a pod is called after its group, by the index of its Job and its own"
+    return None
+
+
+def _of_job(job: Resource) -> Iterator[Hosts]:
     spec = job.at("spec")
     subdomain = spec.at("template", "spec", "subdomain")
-    yield _Hosts(job.at("metadata", "name").text(), (_completed(spec),), subdomain.text() if subdomain.present else None)
+    yield Hosts(job.at("metadata", "name").text(), (_completed(spec),), subdomain.text() if subdomain.present else None)
 
 
-def _of_job_set(jobs: Resource) -> Iterator[_Hosts]:
+def _of_job_set(jobs: Resource) -> Iterator[Hosts]:
     name, network = jobs.at("metadata", "name").text(), jobs.at("spec", "network")
     subdomain = network.at("subdomain").text() or name
     for group in jobs.at("spec", "replicatedJobs").elements():
         spec, replicas = group.at("template", "spec"), group.at("replicas").integer()
         # Without the JobSet's Service there may be one of the pods' own.
         domain = spec.at("template", "spec", "subdomain").text() if network.at("enableDNSHostnames").value is False else subdomain
-        yield _Hosts(f"{name}-{group.at('name').text()}", (range(1 if replicas is None else replicas), _completed(spec)), domain)
+        yield Hosts(f"{name}-{group.at('name').text()}", (range(1 if replicas is None else replicas), _completed(spec)), domain)
 
 
-def _of_stateful_set(owner: Resource) -> Iterator[_Hosts]:
+def _of_stateful_set(owner: Resource) -> Iterator[Hosts]:
     spec = owner.at("spec")
     first, replicas, service = spec.at("ordinals", "start").integer() or 0, spec.at("replicas").integer(), spec.at("serviceName")
     ordinals = range(first, first + (1 if replicas is None else replicas))
-    yield _Hosts(owner.at("metadata", "name").text(), (ordinals,), service.text() if service.present else None)
+    yield Hosts(owner.at("metadata", "name").text(), (ordinals,), service.text() if service.present else None)
 
 
-def _of_pytorch_job(job: Resource) -> Iterator[_Hosts]:
+def _of_pytorch_job(job: Resource) -> Iterator[Hosts]:
     """Each pod has a Service of its own name."""
     name, pods = job.at("metadata", "name").text(), {each.role: each.replicas for each in pod_templates(job)}
     if is_elastic(job):
         pods[WORKER] = max(pods.get(WORKER, 0), pods_to_train(job, pods.get(WORKER, 0))[1])
-    yield from (_Hosts(f"{name}-{role.lower()}", (range(pods.get(role, 0)),)) for role in ROLES)
+    yield from (Hosts(f"{name}-{role.lower()}", (range(pods.get(role, 0)),)) for role in ROLES)
 
 
 def _completed(spec: Node) -> range:
@@ -121,7 +144,7 @@ def _completed(spec: Node) -> range:
     return range(next((number for number in (completions, parallelism) if number is not None), 1))
 
 
-_HOSTS: Mapping[str, Callable[[Resource], Iterator[_Hosts]]] = {
+_HOSTS: Mapping[str, Callable[[Resource], Iterator[Hosts]]] = {
     JOB: _of_job,
     JOB_SET: _of_job_set,
     STATEFUL_SET: _of_stateful_set,

@@ -8,6 +8,7 @@ from guardrails.quantity import exact
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import POD_TYPES, PodTemplate, pod_templates
 from guardrails.tokens import (
+    HYPERPOD_JOB,
     JOB_SET,
     LEADER_WORKER_SET,
     LOGIN_SET,
@@ -35,8 +36,8 @@ _MADE_BY_OPERATORS = {
     **dict.fromkeys((RAY_CLUSTER, RAY_JOB, RAY_SERVICE), frozenset({"ray-logs", "shared-mem"})),
 }
 """Volumes that an operator adds to the pods of its jobs."""
-_MANY_OF_ITS_OWN = frozenset({NODE_SET, LOGIN_SET, SLURM_CONTROLLER})
-"""Kinds whose operator adds more than these pods say."""
+_MANY_OF_ITS_OWN = frozenset({NODE_SET, LOGIN_SET, SLURM_CONTROLLER, HYPERPOD_JOB})
+"""Kinds whose operator adds more than these pods say, or may."""
 _CLAIM_TEMPLATES = {STATEFUL_SET: [("spec",)], LEADER_WORKER_SET: [("spec", "leaderWorkerTemplate")]}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from guardrails.agents import is_system_agent
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.template import POD_TYPES, pod_templates
+from guardrails.template import IN_PART, POD_TYPES, pod_templates
 from guardrails.tokens import CONFIG_MAP, NODE_SET, POD
 
 _HOST_NAMESPACES = ("hostNetwork", "hostPID", "hostIPC")
@@ -180,7 +180,7 @@ RULES = (
         id="POD02",
         name="pod-disallow-literal-secret",
         title="No secret is written into a pod or a ConfigMap",
-        types=POD_TYPES | {CONFIG_MAP},
+        types=POD_TYPES | IN_PART | {CONFIG_MAP},
         check=_literal_secrets,
         why="it stays readable in the stack's state, in the API server and in logs, long after it was replaced.",
         fix="keep it in a Secret (or AWS Secrets Manager) and refer to it; replace the value that was written here.",

@@ -9,7 +9,7 @@ from guardrails.node import Node
 from guardrails.placing import QUEUE_LABEL
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import GPU, count
-from guardrails.tokens import RAY_CLUSTER, RAY_JOB, RAY_SERVICE
+from guardrails.tokens import RAY_CLUSTER, RAY_JOB, RAY_SERVICE, SERVED_BESIDE
 
 _KINDS = frozenset({RAY_CLUSTER, RAY_JOB, RAY_SERVICE})
 _START_RESOURCES = ("num-cpus", "num-gpus", "memory", "resources")
@@ -159,13 +159,14 @@ def _password(resource: Resource, password: Node, report: Report) -> None:
 
 def _authentication(resource: Resource, cluster: Node, report: Report) -> None:
     mode, version = cluster.at("authOptions", "mode"), cluster.at("rayVersion")
-    if mode.text() == "token" and not resource.written:
+    is_older = resource.written in SERVED_BESIDE
+    if mode.text() == "token" and not is_older:
         if not _knows_tokens(_VERSION.match(version.text())):
             report.refuse(resource, version, allowed=_SINCE)
         return
     by_hand = [(group, _asks_for_a_token(group)) for group in groups(resource)]
     if not any(asks for _, asks in by_hand):
-        kept = " in ray.io/v1 (v1alpha1 drops the field)" if resource.written else ""
+        kept = " in ray.io/v1 (v1alpha1 drops the field)" if is_older else ""
         report.refuse(resource, mode, allowed=f"token{kept}: without it every pod that reaches the head runs code on all nodes")
         return
     for group, asks in by_hand:

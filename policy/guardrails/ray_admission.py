@@ -9,7 +9,7 @@ from guardrails.placing import QUEUE_LABEL
 from guardrails.ray import cluster_of, groups, makes_a_cluster, ray_container
 from guardrails.ray_start import start_params
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.tokens import RAY_CLUSTER, RAY_JOB, RAY_SERVICE
+from guardrails.tokens import RAY_CLUSTER, RAY_CRON_JOB, RAY_JOB, RAY_SERVICE
 
 _GATE = "with the operator's feature gate RayJobDeletionPolicy, which is off unless its chart's featureGates turn it on"
 _REDIS_ADDRESS, _REDIS_PASSWORD, _REDIS_USERNAME = "RAY_REDIS_ADDRESS", "REDIS_PASSWORD", "REDIS_USERNAME"
@@ -31,6 +31,9 @@ _INCREMENTAL = "NewClusterWithIncrementalUpgrade"
 
 
 def _admission(resource: Resource, report: Report) -> None:
+    # The operator that takes a RayCronJob is a later one, and has other gates on.
+    if resource.written == RAY_CRON_JOB:
+        return
     if resource.type == RAY_JOB:
         for check in (_suspension, _numbers, _where, _submission, _runtime, _deletion):
             with report.part():

@@ -21,7 +21,7 @@ class Resource:
     urn: str = ""
     properties: Node
     written: str = ""
-    """The type token as the program has it, where that is an older version of `type` and has fields of its own."""
+    """The type token as the program has it, where that is another version of `type`, or what makes it of one, and has fields of its own."""
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Property name -> URNs of the resources its value comes from; only a stack rule sees them."""
     secrets: Secrets = frozenset()

@@ -13,6 +13,7 @@ from guardrails.tokens import (
     CRON_JOB,
     DAEMON_SET,
     DEPLOYMENT,
+    HYPERPOD_JOB,
     JOB,
     JOB_SET,
     LEADER_WORKER_SET,
@@ -28,6 +29,7 @@ from guardrails.tokens import (
     REPLICATION_CONTROLLER,
     SLURM_CONTROLLER,
     STATEFUL_SET,
+    TRAIN_JOB,
     VOLCANO_JOB,
 )
 
@@ -95,7 +97,7 @@ class PodTemplate:
 
 
 def pod_templates(resource: Resource) -> Iterator[PodTemplate]:
-    """Every pod template of a resource of one of `POD_TYPES`; the same objects each time, once they are all known."""
+    """Every pod template of a resource of one of `POD_TYPES` or `IN_PART`; the same objects each time, once they are all known."""
     if "templates" in resource.memo:
         yield from resource.memo["templates"]
         return
@@ -132,6 +134,21 @@ def _pytorch_job(job: Resource) -> Iterator[PodTemplate]:
     pods, workers = (sum(template.replicas for template in made if role in ("", template.role)) for role in ("", WORKER))
     given = training_operator.variables(job, pods, workers)
     yield from (replace(template, spec=_with_variables(template.spec, given)) for template in made)
+
+
+def _hyperpod_job(job: Resource) -> Iterator[PodTemplate]:
+    """Spares are pods for which the job only has room in its queue."""
+    for replica in job.at("spec", "replicaSpecs").elements():
+        name = replica.at("name").raw
+        yield replace(_template(replica, "replicas", unset=0), role=name if isinstance(name, str) else "")
+
+
+def _train_job(job: Resource) -> Iterator[PodTemplate]:
+    """What the job sets of containers whose pods its runtime has."""
+    nodes, initializer = job.at("spec", "trainer", "numNodes").integer(), job.at("spec", "initializer")
+    given = (job.at("spec", "trainer"), initializer.at("dataset"), initializer.at("model"))
+    nothing = Node(None, owner=job.properties.owner)
+    yield PodTemplate(nothing, 1 if nodes is None else nodes, nothing, beside=tuple(each for each in given if each.present))
 
 
 def _with_variables(spec: Node, given: list[dict[str, Any]]) -> Node:
@@ -230,6 +247,8 @@ _TEMPLATES: Mapping[str, Callable[[Resource], Iterator[PodTemplate]]] = {
     **dict.fromkeys((DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER), _replicated),
     MPI_JOB: _mpi_job,
     PYTORCH_JOB: _pytorch_job,
+    HYPERPOD_JOB: _hyperpod_job,
+    TRAIN_JOB: _train_job,
     VOLCANO_JOB: _volcano_job,
     JOB_SET: _job_set,
     LEADER_WORKER_SET: _leader_worker_set,
@@ -240,4 +259,6 @@ _TEMPLATES: Mapping[str, Callable[[Resource], Iterator[PodTemplate]]] = {
     LOGIN_SET: partial(_slurm, container="login", first=("initconf",)),
     SLURM_CONTROLLER: partial(_slurm, container="slurmctld", sidecars=("reconfigure", "logfile")),
 }
-POD_TYPES = frozenset(_TEMPLATES)
+IN_PART = frozenset({TRAIN_JOB})
+"""Kinds that say a part of their pods: what they leave out is in another object, so that nothing is missing."""
+POD_TYPES = frozenset(_TEMPLATES) - IN_PART

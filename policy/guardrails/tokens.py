@@ -57,6 +57,8 @@ INGRESS = "kubernetes:networking.k8s.io/v1:Ingress"
 
 MPI_JOB = "kubernetes:kubeflow.org/v2beta1:MPIJob"
 PYTORCH_JOB = "kubernetes:kubeflow.org/v1:PyTorchJob"
+HYPERPOD_JOB = "kubernetes:sagemaker.amazonaws.com/v1:HyperPodPyTorchJob"
+TRAIN_JOB = "kubernetes:trainer.kubeflow.org/v1alpha1:TrainJob"
 VOLCANO_JOB = "kubernetes:batch.volcano.sh/v1alpha1:Job"
 VOLCANO_CRON_JOB = "kubernetes:batch.volcano.sh/v1alpha1:CronJob"
 JOB = "kubernetes:batch/v1:Job"
@@ -88,6 +90,7 @@ UNJUDGED = "guardrails:index:Unjudged"
 LIST = "kubernetes:core/v1:List"
 QUEUE = "kubernetes:scheduling.volcano.sh/v1beta1:Queue"
 SLURM_CONTROLLER = "kubernetes:slinky.slurm.net/v1beta1:Controller"
+RAY_CRON_JOB = "kubernetes:ray.io/v1:RayCronJob"
 RAY_SERVICE = "kubernetes:ray.io/v1:RayService"
 
 SERVED_BESIDE: dict[str, str] = {kind.replace("/v1:", "/v1alpha1:"): kind for kind in (RAY_CLUSTER, RAY_JOB, RAY_SERVICE)}

@@ -11,7 +11,7 @@ from typing import Any
 
 from guardrails.document import DocumentError, DuplicateError, read_hjson, read_json, read_yaml
 from guardrails.facts import load
-from guardrails.node import Node, Unknown
+from guardrails.node import Moved, Node, Unknown
 from guardrails.rule import Resource
 from guardrails.secret import is_secret, members
 from guardrails.template import DEVICES, EFA, POD_TYPES
@@ -21,6 +21,8 @@ from guardrails.tokens import (
     CONFIG_MAP,
     DEEPSPEED,
     LIST,
+    RAY_CRON_JOB,
+    RAY_JOB,
     RELEASE,
     SERVED_BESIDE,
     UNJUDGED,
@@ -145,6 +147,8 @@ def _carried(resource: Resource) -> Iterator[Resource]:
         yield from _configurations(resource)
     elif resource.type == VOLCANO_CRON_JOB:
         yield from _cron_job(resource)
+    elif resource.type == RAY_CRON_JOB:
+        yield _ray_job(resource)
     elif resource.type == APPLICATION_SET:
         yield from _application_set(resource)
     elif resource.type.endswith("List"):
@@ -162,6 +166,16 @@ def _cron_job(cron: Resource) -> Iterator[Resource]:
         yield _part(cron, VOLCANO_JOB, place)
     elif isinstance(place.raw, Mapping):
         yield _part(cron, VOLCANO_JOB, Node({**place.raw, "metadata": _in_namespace(place, cron)}, place.path, place.owner))
+
+
+def _ray_job(cron: Resource) -> Resource:
+    """The RayJob that a RayCronJob makes at each of its times: it has nothing of its owner's but the namespace."""
+    place = _as_far(cron.properties, "spec", "jobTemplate")
+    if isinstance(place.raw, Unknown):
+        return _part(cron, RAY_JOB, place)
+    made = {"metadata": {"namespace": _as_far(cron.properties, "metadata", "namespace").raw}, "spec": place.raw}
+    job = _part(cron, RAY_JOB, Moved(made, cron.properties.path, cron.properties.owner, steps=("spec", "jobTemplate")))
+    return replace(job, written=cron.type)
 
 
 def _application_set(owner: Resource) -> Iterator[Resource]:

@@ -15,6 +15,7 @@ from guardrails.quantity import exact
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
 from guardrails.template import GPU, pod_templates
 from guardrails.tokens import MPI_JOB, PYTORCH_JOB, QUEUE, VOLCANO_JOB
+from guardrails.volcano_hierarchy import hierarchy
 
 _GANG_SCHEDULER = "volcano"
 _ROOT = "root"
@@ -162,6 +163,8 @@ def _queues(program: Program, report: Report) -> None:
     for queue in program.of(QUEUE):
         with report.part():
             _shares(queue, report)
+        with report.part():
+            hierarchy(program, queue, report)
         # Whatever the root says, Volcano holds no queue against it, nor it against one.
         with report.part():
             if _name(queue) != _ROOT:
@@ -440,8 +443,8 @@ RULES = (
         why="Volcano's admission refuses the job or the queue, or the gang waits for ever; a job without a queue shares `default` with "
         "everybody.",
         fix="name a leaf queue; keep guarantee within deserved, that within capability, and each within that of the queue above.",
-        source="volcano 1.14.1 admission: jobs, queues; scheduler/api/resource_info.go (NewResource, LessPartly); plugins/proportion; "
-        "volcano-sh/volcano#1331",
+        source="volcano 1.14.1 admission: jobs, queues; scheduler/api/resource_info.go (NewResource, LessPartly); plugins/proportion, "
+        "drf; volcano-sh/volcano#1331",
         valid=(_job(queue="research"),),
         invalid=(_job(queue="root"),),
     ),

@@ -746,6 +746,50 @@ HOSTS = (
     valid("JOB02", torch_job("align-worker-7", **{"spec/elasticPolicy": {"minReplicas": 2, "maxReplicas": 8}}), edge=True),
 )
 
+TO_JOB: dict[str, Any] = {ENV: variables(MASTER_ADDR="pretrain-workers-0.pretrain")}
+NAMED_BY_HAND: dict[str, Any] = {"spec/completionMode": "NonIndexed", f"{POD}/hostname": "pretrain-workers-0"}
+SET_NAMES = (
+    # A pod of a JobSet is called by the index of its Job and its own.
+    *(
+        invalid(
+            "JOB02", job_set_with(group(*meeting_at(address), replicas=2), **spec), says=f"allowed: --master-addr with {says}", edge=edge
+        )
+        for address, spec, says, edge in (
+            ("pretrain-workers-0.pretrain", {}, "pretrain-workers-0-0.pretrain: a pod is called after its group", True),
+            ("pretrain-workers-0.pretrain.ml.svc.cluster.local", {}, "pretrain-workers-0-0.pretrain: a pod is", False),
+            ("pretrain-0.pretrain", {}, "pretrain-workers-0-0.pretrain: a pod is called after its group", True),
+            ("pretrain-0-0.pretrain", {}, "pretrain-workers-0-0.pretrain: a pod is called after its group", False),
+            ("pretrain-workers-1.other", {"network": {"subdomain": "other"}}, "pretrain-workers-0-0.other: a pod is", False),
+        )
+    ),
+    invalid(
+        "JOB02",
+        job_set_with(group("python3", "train.py", **TO_JOB)),
+        says="env[0].value is MASTER_ADDR=pretrain-workers-0.pretrain; allowed: MASTER_ADDR with pretrain-workers-0-0.pretrain",
+    ),
+    invalid(
+        "JOB02",
+        job_set_with(group("torchrun", *AT_ENDPOINT[:2], "--rdzv-endpoint=pretrain-workers-0.pretrain:29500", "x")),
+        says="is --rdzv-endpoint pretrain-workers-0.pretrain:29500; allowed: --rdzv-endpoint with pretrain-workers-0-0.pretrain",
+    ),
+    *(
+        valid("JOB02", job_set_with(group(*meeting_at(address), replicas=2), **spec), edge=edge)
+        for address, spec, edge in (
+            ("pretrain-workers-0-0.pretrain", {}, True),
+            # A Service of that name, in this namespace or another, and what a variable may fill up.
+            ("pretrain-workers-0", {}, False),
+            ("pretrain-workers-0.ml", {}, False),
+            ("pretrain-workers-0.pretrain.svc", {}, True),
+            ("pretrain-workers-$INDEX.pretrain", {}, True),
+            ("pretrain-workers.pretrain", {}, False),
+            ("pretrain-0.other", {"network": {"subdomain": "other"}}, True),
+            ("pretrain-workers-0.pretrain", NO_HOST_NAMES, True),
+            ("pretrain-evaluator-0.pretrain", {}, False),
+        )
+    ),
+    valid("JOB02", job_set_with(group(*meeting_at("pretrain-workers-0.pretrain"), **NAMED_BY_HAND)), edge=True),
+)
+
 
 def accelerated(options: str, **changes: Any) -> Thing:
     return job({COMMAND: ["accelerate", "launch", *options.split(), "train.py"], **changes})
@@ -883,4 +927,86 @@ POLICIES = (
     valid("JOB01", partly("2", "--standalone", "--nproc-per-node=1")),
 )
 
-CASES = _CASES + POLICIES + GROUPS + RANK_0 + NODES + HOSTS + TOLD + MEETING + COUNTS + QUEUES + ALONE + NAMES + OPTIONS
+RANKS = {"app": "pretrain"}
+LABELS = f"{POD.removesuffix('/spec')}/metadata"
+
+
+def service(selector: Any = None, *, name: str = "ranks", namespace: str | None = None, **spec: Any) -> Thing:
+    """A headless Service."""
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    properties = {"metadata": metadata, "spec": {"clusterIP": "None", "selector": RANKS if selector is None else selector, **spec}}
+    return Thing(type=tokens.SERVICE, name=f"service-{name}", properties=properties)
+
+
+def labelled(changes: dict[str, Any] | None = None, labels: Any = None) -> Thing:
+    """A Job whose pods have labels."""
+    return job({LABELS: {"labels": RANKS if labels is None else labels}, **(changes or {})})
+
+
+def set_of(labels: dict[str, str], **spec: Any) -> Thing:
+    """A JobSet whose pods look for each other, with labels."""
+    changes: dict[str, Any] = {LABELS: {"labels": labels}}
+    return job_set_with(group(*meeting_at("pretrain-workers-0-0.pretrain"), **changes), **spec)
+
+
+IN_ML: dict[str, Any] = {"metadata/namespace": "ml"}
+WITHOUT_ADDRESS: dict[str, Any] = {COMMAND: ["python3", "train.py"]}
+ALONE_UNDER_A_NAME: dict[str, Any] = {**ONE_POD, **WITHOUT_ADDRESS}
+FULL_NAME: dict[str, Any] = {COMMAND: ["torchrun", *AT_ENDPOINT[:2], "--rdzv-endpoint=pretrain-0.ranks.ml.svc.cluster.local:29500", "x"]}
+OF_SET = {"jobset.sigs.k8s.io/jobset-name": "pretrain", "jobset.sigs.k8s.io/replicatedjob-name": "workers"}
+SERVICES = (
+    # The labels that the Service wants and the pods have.
+    valid("JOB05", labelled(), service()),
+    valid("JOB05", labelled(labels={"app": "pretrain", "team": "ml"}), service(), edge=True),
+    valid("JOB05", job(), service({"job-name": "pretrain", "batch.kubernetes.io/job-name": "pretrain"}), edge=True),
+    # What a controller or an operator may label pods with, and Services that select by other means.
+    valid("JOB05", labelled(), service({"app": "pretrain", "kueue.x-k8s.io/podset": "main", "controller-uid": "1"}), edge=True),
+    valid("JOB05", labelled(), service({"batch.kubernetes.io/job-completion-index": "0"}), edge=True),
+    valid("JOB05", labelled(), service({})),
+    valid("JOB05", labelled(), service({"app": "x"}, type="ExternalName")),
+    # Other Services of the program.
+    valid("JOB05", labelled(), service(), service({"app": "web"}, name="web")),
+    valid("JOB05", labelled(IN_ML), service({"app": "x"}, namespace="other"), service(namespace="ml"), edge=True),
+    valid("JOB05", labelled(IN_ML), service({"app": "x"}, namespace="other")),
+    valid("JOB05", labelled(ALONE_UNDER_A_NAME), service({"app": "x"})),
+    valid("JOB05", job({**NO_SUBDOMAIN, **WITHOUT_ADDRESS}), service({"app": "x"})),
+    valid("JOB05", job({"metadata/name": b.DELETE}), service({"app": "x"})),
+    valid("JOB05", labelled({COMMAND: list(meeting_at("master-0.ranks"))}), service({"app": "master"}), edge=True),
+    valid("JOB05", labelled({f"{POD}/dnsConfig": {"searches": ["ml.svc.cluster.local"]}}), service({"app": "x"}), edge=True),
+    valid("JOB05", set_of(RANKS), service(name="pretrain"), edge=True),
+    valid("JOB05", set_of({}), service(OF_SET, name="pretrain"), edge=True),
+    valid("JOB05", set_of(RANKS), service(OF_SET, name="other")),
+    valid("JOB05", stateful_set("serve-0.ranks", serviceName="ranks"), service({"apps.kubernetes.io/pod-index": "0"})),
+    valid("JOB05", stateful_set("other-0.ranks", serviceName="ranks", replicas=0), service({"app": "x"})),
+    *(
+        invalid("JOB05", *things, says=says, edge=edge)
+        for *things, says, edge in (
+            (labelled(), service({"app": "trainer"}), "selector.app is trainer; allowed: pretrain, as in the pods of pretrain", True),
+            (job(), service(), "selector.app is pretrain; allowed: a label that the pods of pretrain have: pretrain-0.ranks is", True),
+            (labelled(), service({"app": "pretrain", "role": "rank"}), "selector.role is rank; allowed: a label that", True),
+            (job(), service({"job-name": "train"}), "selector.job-name is train; allowed: pretrain, as in the pods", True),
+            (labelled(labels={"a/b": "c"}), service({"a/b": "d"}), 'selector["a/b"] is d; allowed: c, as in the pods', False),
+            (labelled({**IN_ML, **FULL_NAME}), service({"app": "x"}, namespace="ml"), "selector.app is x", False),
+            (set_of(RANKS), service({"app": "x"}, name="pretrain"), "pretrain-workers-0-0.pretrain is nobody's name", False),
+            (set_of({}), service({**OF_SET, "jobset.sigs.k8s.io/jobset-name": "x"}, name="pretrain"), "is x; allowed: pretrain", False),
+            (stateful_set("serve-0.ranks", serviceName="ranks"), service({"app": "x"}), "serve-0.ranks is nobody's name", False),
+            # Names that nobody is seen to use, and Services that may be there beside the program's.
+            (labelled(WITHOUT_ADDRESS), service({"app": "trainer"}), "selector.app is trainer", True),
+            (labelled(IN_ML), service(namespace="other"), "namespace is other; allowed: ml, the namespace of the pods of pretrain", True),
+            (labelled(), service(name="pretrain"), "metadata.name is pretrain; allowed: ranks, under which the pods of pretrain", True),
+            (
+                stateful_set("serve-0.ranks", serviceName="ranks", **{"template/metadata": {"labels": RANKS}}),
+                service(name="serve"),
+                "metadata.name is serve; allowed: ranks, under which the pods of serve",
+                False,
+            ),
+        )
+    ),
+    valid("JOB05", labelled(), service(namespace="other"), edge=True),
+    valid("JOB05", labelled(), service(name="pretrain", clusterIP="10.0.0.1"), edge=True),
+    valid("JOB05", labelled(), service(RANKS, name="pretrain", namespace="ml"), edge=True),
+)
+
+CASES = (
+    _CASES + POLICIES + GROUPS + RANK_0 + NODES + HOSTS + TOLD + MEETING + COUNTS + QUEUES + ALONE + NAMES + OPTIONS + SET_NAMES + SERVICES
+)

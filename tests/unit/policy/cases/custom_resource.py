@@ -16,7 +16,7 @@ def queue(**spec: object) -> Thing:
     return Thing(type=QUEUE, name="queue", properties={"metadata": {"name": "queue"}, "spec": spec})
 
 
-def trainer(spec: object, kind: str = "sagemaker.amazonaws.com/v1:HyperPodPyTorchJob") -> Thing:
+def trainer(spec: object, kind: str = "training.example/v1:TrainingRun") -> Thing:
     """An object of a kind that no rule knows."""
     return Thing(type=f"kubernetes:{kind}", name="tuning", properties={"metadata": {"name": "tuning"}, "spec": spec})
 
@@ -108,7 +108,7 @@ CASES = (
     ),
     invalid(
         "KUB03",
-        trainer({"jobTemplate": asking(**{NEURON: UNKNOWN})}, "ray.io/v1:RayCronJob"),
+        trainer({"jobTemplate": asking(**{NEURON: UNKNOWN})}, "ray.example/v1:Nightly"),
         says="aws.amazon.com/neuron",
     ),
     invalid("KUB03", trainer(asking(**{"vpc.amazonaws.com/efa": 1})), says="asking vpc.amazonaws.com/efa", edge=True),

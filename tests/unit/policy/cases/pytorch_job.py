@@ -359,3 +359,100 @@ CASES = (
     valid("VOL04", cron(schedule="@every .5h")),
     valid("VOL04", cron(schedule="1,2,,3 * * * *")),
 )
+
+_RANK = {
+    "name": "ranks",
+    "image": "registry.example/trainer@sha256:" + "0" * 64,
+    "command": ["hyperpodrun", "--nnodes=2:2", "--nproc_per_node=8", "train.py"],
+    "resources": {"limits": {GPU: 8, EFA: 32}, "requests": {GPU: 8, EFA: 32}},
+}
+_HYPERPOD_JOB = {
+    "metadata": {"name": "tune"},
+    "spec": {
+        "nprocPerNode": "8",
+        "replicaSpecs": [{"name": "pods", "replicas": 2, "spares": 1, "template": {"spec": {"containers": [_RANK]}}}],
+    },
+}
+HYPERPOD_POD = "spec/replicaSpecs/0/template/spec"
+HYPERPOD_CONTAINER = f"{HYPERPOD_POD}/containers/0"
+LIMITS, REQUESTS = (f"{HYPERPOD_CONTAINER}/resources/{kind}" for kind in ("limits", "requests"))
+ON_P5 = {f"{HYPERPOD_POD}/nodeSelector": {"node.kubernetes.io/instance-type": "p5.48xlarge"}}
+
+
+def hyperpod(changes: Mapping[str, Any] | None = None) -> Thing:
+    """A job of SageMaker HyperPod's operator, which tells the ranks where they meet."""
+    return Thing(type=tokens.HYPERPOD_JOB, name="tune", properties=b.changed(_HYPERPOD_JOB, changes or {}))
+
+
+def variable(name: str, value: str) -> dict[str, Any]:
+    return {f"{HYPERPOD_CONTAINER}/env": [{"name": name, "value": value}]}
+
+
+MOUNTS = f"{HYPERPOD_CONTAINER}/volumeMounts"
+NO_EFA = {LIMITS: {GPU: 8}, REQUESTS: {GPU: 8}}
+CASES += (
+    # The pods of a HyperPodPyTorchJob are judged as any, but for where ranks meet and what their nodes have.
+    valid("KUB03", hyperpod()),
+    valid("EFA06", hyperpod()),
+    valid("EFA06", hyperpod({**ON_P5, **NO_EFA, "spec/replicaSpecs/0/replicas": 1}), edge=True),
+    invalid("EFA06", hyperpod({**ON_P5, **NO_EFA}), says="asking no vpc.amazonaws.com/efa; allowed: 32", edge=True),
+    invalid(
+        "EFA06", hyperpod({**NO_EFA, **variable("FI_PROVIDER", "efa")}), says="replicaSpecs[0].template.spec.containers[0].env[0].value is"
+    ),
+    valid("POD04", hyperpod()),
+    invalid("POD04", hyperpod({REQUESTS: {GPU: 4, EFA: 32}}), says="is 4; allowed: 8"),
+    invalid(
+        "POD01",
+        hyperpod({f"{HYPERPOD_CONTAINER}/securityContext": {"privileged": True}}),
+        says="replicaSpecs[0].template.spec.containers[0]",
+    ),
+    # What the operator adds is not known.
+    valid("POD10", hyperpod({MOUNTS: [{"name": "data", "mountPath": "/data"}]})),
+    invalid(
+        "POD10", hyperpod({MOUNTS: [{"name": name, "mountPath": "/data"} for name in ("a", "b")]}), says="volumeMounts[1].mountPath is"
+    ),
+    invalid("ENV01", hyperpod(variable("NCCL_PROTO", "Simple")), says="NCCL_PROTO=Simple"),
+    valid("JOB02", hyperpod(variable("MASTER_ADDR", "localhost"))),
+    valid("JOB03", hyperpod({f"{HYPERPOD_CONTAINER}/command": ["torchrun", "train.py"]})),
+    valid("KRP11", b.node_pool(), hyperpod()),
+    valid("POD09", hyperpod()),
+    valid("EFA07", Thing(type=tokens.CLUSTER, name="cluster", properties={}), hyperpod()),
+)
+
+
+def train_job(trainer: Mapping[str, Any] | None = None, **initializer: Any) -> Thing:
+    """A job of Kubeflow Trainer, whose pods its runtime has."""
+    own = {"numNodes": 4, "image": "registry.example/trainer:1.4.2", "command": ["torchrun", "train.py"], **(trainer or {})}
+    spec = {"runtimeRef": {"name": "torch-distributed"}, "trainer": own, **({"initializer": initializer} if initializer else {})}
+    return Thing(type=tokens.TRAIN_JOB, name="sft", properties={"metadata": {"name": "sft"}, "spec": spec})
+
+
+def with_token(**token: Any) -> dict[str, Any]:
+    return {"storageUri": "hf://org/model", "env": [{"name": "HF_TOKEN", **token}]}
+
+
+CASES += (
+    # Of a TrainJob what is written is judged, and nothing is missing: the runtime may have it.
+    valid("POD03", train_job()),
+    valid("POD03", train_job({"image": None})),
+    invalid(
+        "POD03", train_job({"image": "registry.example/trainer:latest"}), says="sft: spec.trainer.image is registry.example/trainer:latest"
+    ),
+    valid("POD02", train_job({"env": [{"name": "EPOCHS", "value": "3"}]})),
+    invalid(
+        "POD02", train_job({"env": [{"name": "WANDB_API_KEY", "value": "0123456789abcdef"}]}), says="spec.trainer.env[0].value is a literal"
+    ),
+    valid("POD02", train_job(model=with_token(valueFrom={"secretKeyRef": {"name": "hub", "key": "token"}})), edge=True),
+    invalid(
+        "POD02", train_job(model=with_token(value="not-a-real-token")), says="spec.initializer.model.env[0].value is a literal", edge=True
+    ),
+    invalid("POD02", train_job(dataset=with_token(value="not-a-real-token")), says="spec.initializer.dataset.env[0].value is a literal"),
+    invalid(
+        "ENV01", train_job({"env": [{"name": "RDMAV_FORK_SAFE", "value": "1"}]}), says="spec.trainer.env[0].value is RDMAV_FORK_SAFE=1"
+    ),
+    valid("ENV01", train_job({"env": [{"name": "NCCL_DEBUG", "value": "WARN"}]})),
+    *(
+        valid(rule, train_job({"resourcesPerNode": {"requests": {GPU: 8}}}))
+        for rule in ("POD04", "POD07", "POD09", "EFA06", "JOB02", "JOB03")
+    ),
+)

@@ -175,6 +175,14 @@ CASES += (
     invalid("RAY03", cluster({**BY_HAND, HEAD_ENV: [*TOKEN, *NO_TOKEN]}), says="without RAY_AUTH_MODE=token"),
 )
 
+
+def nightly(changes: dict[str, Any] | None = None, template: dict[str, Any] | None = None) -> Thing:
+    """A RayCronJob; its RayJobs end as `template` says."""
+    job = {"rayClusterSpec": b.changed(_CLUSTER, changes or {}), **({"shutdownAfterJobFinishes": True} if template is None else template)}
+    properties = {"metadata": {"name": "nightly", "namespace": "ml"}, "spec": {"schedule": "0 3 * * *", "jobTemplate": job}}
+    return Thing(type=tokens.RAY_CRON_JOB, name="nightly", properties=properties)
+
+
 RAY_CONTAINER = f"{GROUP}/template/spec/containers/0"
 
 CASES += (
@@ -193,4 +201,23 @@ CASES += (
     valid("KUB03", older(service())),
     invalid("POD01", older(cluster({f"{RAY_CONTAINER}/securityContext": {"privileged": True}})), says="securityContext.privileged is true"),
     invalid("POD04", older(job({f"{RAY_CONTAINER}/resources/requests": {GPU: 2}})), says="is 2; allowed: 4"),
+)
+
+IN_CLUSTER = "spec.jobTemplate.rayClusterSpec"
+CASES += (
+    # A RayCronJob is judged by the RayJobs that it makes.
+    valid("RAY01", nightly()),
+    invalid("RAY01", nightly({f"{PARAMS}/num-gpus": "8"}), says=f"nightly: {IN_CLUSTER}.workerGroupSpecs[0].rayStartParams.num-gpus is 8"),
+    valid("RAY02", nightly()),
+    invalid("RAY02", nightly({f"{GROUP}/minReplicas": 3}), says=f"{IN_CLUSTER}.workerGroupSpecs[0].minReplicas is 3"),
+    valid("RAY03", nightly()),
+    invalid("RAY03", nightly({f"{HEAD}/serviceType": "NodePort"}), says=f"{IN_CLUSTER}.headGroupSpec.serviceType is NodePort"),
+    invalid("RAY03", nightly({"authOptions": b.DELETE}), says="authOptions.mode is unset; allowed: token: without it"),
+    valid("RAY04", nightly(), edge=True),
+    invalid("RAY04", nightly(template={TTL: 600}), says="spec.jobTemplate.shutdownAfterJobFinishes is unset; allowed: true beside"),
+    invalid("POD04", nightly({f"{RAY_CONTAINER}/resources/requests": {GPU: 2}}), says=f"{IN_CLUSTER}.workerGroupSpecs[0].template.spec"),
+    valid("KUB03", nightly()),
+    # The definition that the facts have is of an earlier release, as is the operator's admission.
+    valid("KUB01", nightly({"later": True}), edge=True),
+    valid("RAY05", nightly(template={"suspend": True}), edge=True),
 )

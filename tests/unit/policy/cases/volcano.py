@@ -490,3 +490,46 @@ CASES += (
     invalid("VOL02", queue("ml", capability={GPU: 16}), job("ml", {"spec/minAvailable": b.DELETE}), says="asks for 32"),
     valid("VOL02", queue("ml", capability={GPU: 16}), job("ml", {"spec/minAvailable": b.DELETE, "spec/tasks/0/minAvailable": 2})),
 )
+
+
+def in_tree(name: str, path: Any, weights: Any = None) -> Thing:
+    """A queue with a place in the tree by annotations."""
+    annotations = {"volcano.sh/hierarchy": path, "volcano.sh/hierarchy-weights": weights}
+    own = {key: value for key, value in annotations.items() if value is not None}
+    return Thing(type=tokens.QUEUE, name=name, properties={"metadata": {"name": name, "annotations": own}, "spec": {}})
+
+
+CASES += (
+    # The hierarchy by annotations: a weight for each part of the path, and queues at its ends alone.
+    valid("VOL02", in_tree("sci", "root/sci", "1/2"), in_tree("eng", "root/eng/dev", "1/2/8.5")),
+    valid("VOL02", in_tree("sci", "root/sci", "1/2"), in_tree("sciences", "root/sciences/dev", "1/2/3"), edge=True),
+    valid("VOL02", in_tree("sci", "sci", "2"), in_tree("eng", "eng/dev", "2/8"), edge=True),
+    valid("VOL02", in_tree("sci", "root/sci", "1/2"), in_tree("more", "root/sci", "1/2"), edge=True),
+    valid("VOL02", in_tree("sci", "", "")),
+    valid("VOL02", in_tree("sci", None, "1"), edge=True),
+    *(valid("VOL02", in_tree("sci", "root/sci", f"1/{weight}"), edge=True) for weight in ("1", "1.", "1e3", "+2", "Inf", "0x8p-2")),
+    *(
+        invalid("VOL02", in_tree("sci", path, weights), says=f'hierarchy-weights"] is {found}; allowed: {allowed}', edge=edge)
+        for path, weights, found, allowed, edge in (
+            ("root/sci/dev", "1/2", "1/2", "a number for each part of volcano.sh/hierarchy, 3 in all", True),
+            ("root/sci", "1/2/8", "1/2/8", "a number for each part of volcano.sh/hierarchy, 2 in all", True),
+            ("root/sci", None, "unset", "a number for each part of volcano.sh/hierarchy, 2 in all", False),
+            ("", "1/2", "1/2", "a number for each part of volcano.sh/hierarchy, 1 in all", False),
+            ("root", None, "unset", "numbers above 0", True),
+            ("root/sci", "1/0", "1/0", "numbers above 0", True),
+            ("root/sci", "1/-2", "1/-2", "numbers above 0", False),
+            ("root/sci", "1/", "1/", "numbers above 0", True),
+            ("root/sci", "1/high", "1/high", "numbers above 0", False),
+            ("root/sci", "1/50%", "1/50%", "numbers above 0", False),
+            ("root/sci", "1/0.5", "1/0.5", "numbers from 1: the scheduler counts less as 1", True),
+        )
+    ),
+    *(
+        invalid("VOL02", in_tree("sci", *own), in_tree("dev", *other), says="allowed: a path that no other queue is below", edge=edge)
+        for own, other, edge in (
+            (("root/sci", "1/2"), ("root/sci/dev", "1/2/8"), True),
+            (("sci", "2"), ("root/sci/dev", "1/2/8"), True),
+            (("root/sci", "1/2"), ("sci/dev", "2/8"), False),
+        )
+    ),
+)
