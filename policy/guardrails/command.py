@@ -125,7 +125,12 @@ def _innermost(command: Sequence[str]) -> str:
 
 def scripted(text: str) -> list[list[str]]:
     """Every command of a script, and of the scripts in it."""
-    return [each for line in shell.commands(text) for each in _with_scripts(line)]
+    return [each for _, commands in steps(text) for each in commands]
+
+
+def steps(text: str) -> list[tuple[list[str], list[list[str]]]]:
+    """Each command of a script, and that with those of the scripts that it hands on."""
+    return [(line, list(_with_scripts(line))) for line in shell.commands(text)]
 
 
 def place(container: Node) -> Node:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from guardrails import command, gang
+from guardrails.batch_script import batch_script
 from guardrails.indexed_job import at_once, jobs_of_set
 from guardrails.launch_options import options
 from guardrails.meeting import LEADER_ADDRESS, RANK_0, has_other_ranks, is_own
@@ -27,7 +28,6 @@ from guardrails.world import has_settings_file, told_nodes, told_ranks
 _NUMBERED = re.compile(r"[a-z][a-z0-9-]*-[0-9]+(?=[.:]|$)")
 """How the address of a pod of a StatefulSet begins."""
 _BY_DEEPSPEED = "--deepspeed-multinode-launcher"
-_SBATCH = re.compile(r"^#SBATCH\s+--?([a-z-]+)(?:[= ]([^\s#]+))?", re.M)
 
 
 def process_counts(resource: Resource, report: Report) -> None:
@@ -35,7 +35,7 @@ def process_counts(resource: Resource, report: Report) -> None:
     if resource.type == CONFIG_MAP:
         for _, text in resource.at("data").entries():
             with report.part():
-                _batch_script(resource, text, report)
+                batch_script(resource, text, report)
         return
     for template in pod_templates(resource):
         for container in template.containers():
@@ -232,23 +232,3 @@ def _is_told_nodes(call: command.Invocation, container: Node) -> bool:
     if any(sources.elements()):
         raise Undecided(sources.place)
     return "nnodes" in program
-
-
-def _batch_script(resource: Resource, text: Node, report: Report) -> None:
-    """A Slurm script in a ConfigMap: tasks of a node times processes of a task against the GPUs it asks for."""
-    script = text.text()
-    options = dict(_SBATCH.findall(script))
-    tasks = _last_number(options.get("ntasks-per-node", ""))
-    gpus = _last_number(options.get("gpus-per-node", "")) or _last_number(options.get("gres", ""))
-    if not tasks or not gpus:
-        return
-    for call in command.invocations(command.scripted(script), command.TORCHRUN):
-        each = call.number("--nproc-per-node")
-        if each and tasks * each > gpus:
-            found = f"{tasks} tasks x {each} processes = {tasks * each} per node"
-            report.refuse(resource, text, allowed=f"at most {gpus}, the node's GPUs: one task that starts {gpus} processes", found=found)
-
-
-def _last_number(text: str) -> int:
-    matched = re.search(r"([0-9]{1,6})$", text.partition("(")[0])
-    return int(matched[1]) if matched else 0

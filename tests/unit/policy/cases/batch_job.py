@@ -95,6 +95,91 @@ def batch(tasks: int, gpus: int, processes: int, *, gres: str | None = None) -> 
     return config_map(script="\n".join(lines))
 
 
+OF_NODES = "--nodes=4 --gpus-per-node=8"
+FIRST = "--rdzv-backend=c10d --rdzv-endpoint=$MASTER_ADDR:29500"
+
+
+def slurm(options: str, *lines: str) -> Thing:
+    """A batch script with an option to a line at its head."""
+    return config_map(script="\n".join(["#!/bin/bash", *(f"#SBATCH {each}" for each in options.split()), *lines]))
+
+
+def step(
+    options: str, processes: object = 8, *, nodes: object = 4, head: str = f"{OF_NODES} --ntasks-per-node=8", more: str = FIRST
+) -> Thing:
+    """A batch script of four nodes of eight GPUs, and torchrun in a step of it."""
+    return slurm(head, f"srun {options} torchrun --nnodes={nodes} --nproc-per-node={processes} {more} train.py")
+
+
+ONE_EACH = f"{OF_NODES} --ntasks-per-node=1"
+SUM = "export WORLD_SIZE=$((SLURM_NNODES * SLURM_NTASKS_PER_NODE))"
+TORCHRUN = f"torchrun --nnodes=4 --nproc-per-node=8 {FIRST} train.py"
+OF_STEPS = (
+    # A step's own options come before those of the job.
+    valid("JOB03", step('--ntasks="$SLURM_NNODES" --ntasks-per-node=1')),
+    valid("JOB03", step("-n $SLURM_JOB_NUM_NODES"), edge=True),
+    invalid("JOB03", step("-n 5"), says="2 tasks x 8 processes = 16 per node", edge=True),
+    invalid("JOB03", step(""), says="8 tasks x 8 processes = 64 per node"),
+    invalid("JOB03", step("", "$SLURM_NTASKS_PER_NODE"), says="8 tasks x 8 processes = 64 per node"),
+    valid("JOB03", step("--ntasks=4 --ntasks-per-node=1", "$SLURM_NTASKS_PER_NODE")),
+    valid("JOB03", step("", "$PROCESSES")),
+    valid("JOB03", step("--ntasks=$TASKS")),
+    valid("JOB03", step("", 1)),
+    invalid("JOB03", step("--ntasks-per-node=8", head=OF_NODES), says="8 tasks x 8 processes"),
+    invalid("JOB03", step("--label --job-name torch --tasks-per-node 8 -J x", head=OF_NODES), says="8 tasks x 8 processes"),
+    # Some releases go by the job's number of tasks here.
+    invalid("JOB03", step("--ntasks-per-node=8", head=ONE_EACH), says="8 tasks x 8 processes"),
+    valid("JOB03", step("--nodes=1", head=f"{OF_NODES} --ntasks=8")),
+    invalid("JOB03", step("", head=f"{OF_NODES} --ntasks=32"), says="8 tasks x 8 processes"),
+    invalid("JOB03", step("", head="-N4 -n32 --gres=nvme:1,gpu:h100:8"), says="8 tasks x 8 processes"),
+    invalid("JOB03", step("-N 4 -n 32", head=OF_NODES), says="8 tasks x 8 processes"),
+    valid("JOB03", step("", head="--ntasks=32 --gpus-per-node=8")),
+    invalid("JOB03", step("", head="--ntasks=32 --ntasks-per-node=8 --gpus-per-node=8"), says="8 tasks x 8 processes"),
+    valid("JOB03", step("", head=f"{OF_NODES} --ntasks-per-gpu=1")),
+    valid("JOB03", step("", head="--nodes=2-4 --ntasks=32 --gpus-per-node=8")),
+    valid("JOB03", slurm(OF_NODES, "export SLURM_NTASKS=4", "srun --ntasks-per-node=8 " + TORCHRUN)),
+    # sbatch reads no option after the first command.
+    valid("JOB03", slurm(OF_NODES, "set -e", "#SBATCH --ntasks-per-node=8", "srun " + TORCHRUN)),
+    valid("JOB03", slurm(f"{OF_NODES} --ntasks-per-node=8", TORCHRUN)),
+    invalid("JOB03", step("", "gpu"), says="8 tasks x 8 processes"),
+    valid("JOB03", step("", "gpu", head=ONE_EACH), edge=True),
+    valid("JOB03", step("--gpu-bind=single:1", "gpu")),
+    valid("JOB03", step("--gpus-per-task=1", "gpu")),
+    invalid("JOB03", step("--gpus-per-task=1"), says="8 tasks x 8 processes = 64 per node; allowed: at most 8"),
+    invalid("JOB03", step("", head="--nodes=4 --ntasks-per-node=8 --gpus-per-task=8"), says="8 tasks x 8 GPUs of their own"),
+    valid("JOB03", step("", head="--nodes=4 --ntasks-per-node=2 --gpus-per-task=8"), edge=True),
+    invalid("JOB03", slurm(f"{OF_NODES} --ntasks-per-node=8", SUM, "srun --ntasks=$WORLD_SIZE \\", f"  {TORCHRUN}"), says="8 tasks x 8"),
+    valid("JOB03", slurm(f"{OF_NODES} --ntasks-per-node=8", SUM, "export WORLD_SIZE=4", "srun --ntasks=$WORLD_SIZE " + TORCHRUN)),
+    valid("JOB03", slurm(f"{OF_NODES} --ntasks-per-node=8", "N=$((SLURM_NTASKS / 8))", "srun --ntasks=${N} " + TORCHRUN), edge=True),
+    invalid("JOB03", slurm(f"{OF_NODES} --ntasks-per-node=8", "N=$((SLURM_NTASKS - 24))", "srun -n$N " + TORCHRUN), says="2 tasks x 8"),
+    valid("JOB03", slurm(f"{OF_NODES} --ntasks-per-node=8", "N=$((SLURM_NTASKS / 0))", "srun -n$N " + TORCHRUN)),
+    # Nodes that wait for others, and where they meet.
+    valid("JOB03", step("", nodes="$SLURM_NNODES", head=ONE_EACH)),
+    valid("JOB03", step("", nodes="1:8", head=ONE_EACH)),
+    invalid("JOB03", step("", nodes=5, head=ONE_EACH), says="--nnodes 5; allowed: at most --nnodes 4, the tasks", edge=True),
+    valid("JOB03", slurm(ONE_EACH, "srun -N1 -n1 torchrun --nnodes=8 --nproc-per-node=4 " + FIRST + " train.py")),
+    valid("JOB03", slurm(ONE_EACH, *["srun torchrun --nnodes=8 --nproc-per-node=4 " + FIRST + " train.py &"] * 2)),
+    invalid("JOB03", step("", head=ONE_EACH, more=""), says="--nnodes 4 alone"),
+    valid("JOB03", slurm(ONE_EACH, "export PET_RDZV_ENDPOINT=a:1", "srun torchrun --nnodes=4 --nproc-per-node=8 train.py")),
+    valid("JOB03", step("", head=ONE_EACH, more="$OPTIONS")),
+    valid("JOB03", step("", head=ONE_EACH, more="--node-rank=0 " + FIRST)),
+    invalid("JOB03", step("", head=ONE_EACH, more="--node-rank=0 --master-addr=a"), says="--node-rank 0 in 4 tasks"),
+    valid("JOB03", step("", head=ONE_EACH, more="--node-rank=$SLURM_NODEID --master-addr=a")),
+    # The shell of the script runs on the first node, one that srun starts on each.
+    valid("JOB03", step("", head=ONE_EACH, more="--rdzv-backend=c10d --rdzv-endpoint=$(hostname):29500")),
+    invalid(
+        "JOB03", step("", head=ONE_EACH, more="--rdzv-backend=c10d --rdzv-endpoint=localhost:29500"), says="localhost:29500 on each node"
+    ),
+    invalid(
+        "JOB03",
+        slurm(ONE_EACH, f"srun bash -c '{TORCHRUN.replace('$MASTER_ADDR', '$(hostname)')}'"),
+        says="$(hostname):29500 on each node",
+    ),
+    valid("JOB03", slurm(ONE_EACH, f'srun bash -c "{TORCHRUN.replace("$MASTER_ADDR", "$(hostname)")}"')),
+    valid("JOB03", slurm(ONE_EACH, f"srun bash -c '{TORCHRUN}'")),
+)
+
+
 def neuron(family: str, devices: int, cores: int | None = None, *words: str, pods: int = 1) -> Thing:
     limits = {"aws.amazon.com/neuron": devices, **({CORES: cores} if cores is not None else {})}
     where = {f"{POD}/nodeSelector": {TYPE: family}, LIMITS: limits, COMMAND: list(words) or ["python3", "train.py"]}
@@ -883,4 +968,4 @@ POLICIES = (
     valid("JOB01", partly("2", "--standalone", "--nproc-per-node=1")),
 )
 
-CASES = _CASES + POLICIES + GROUPS + RANK_0 + NODES + HOSTS + TOLD + MEETING + COUNTS + QUEUES + ALONE + NAMES + OPTIONS
+CASES = _CASES + POLICIES + GROUPS + RANK_0 + NODES + HOSTS + TOLD + MEETING + COUNTS + QUEUES + ALONE + NAMES + OPTIONS + OF_STEPS
