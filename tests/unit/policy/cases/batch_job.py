@@ -180,6 +180,33 @@ OF_STEPS = (
 )
 
 
+TWO_PODS = {"spec/parallelism": 2, "spec/completions": 2}
+ONE_POD = {"spec/parallelism": 1, "spec/completions": 1}
+
+
+def by_mpirun(text: str) -> Thing:
+    """A Volcano job of four pods of eight GPUs."""
+    return b.volcano_job({f"{b.TASK_CONTAINER}/command": text.split()})
+
+
+BY_MPIRUN = (
+    # A torchrun in each process of mpirun.
+    invalid("JOB03", by_mpirun("mpirun -np 8 torchrun --nproc_per_node=8 x"), says="is 8 torchruns x 8 processes = 64 in the job"),
+    invalid(
+        "JOB03", by_mpirun("mpirun --host $H -np 5 torchrun --nproc-per-node=8 x"), says="= 40 in the job; allowed: at most 32", edge=True
+    ),
+    valid("JOB03", by_mpirun("mpirun --host $H -np 4 torchrun --nproc-per-node=8 x"), edge=True),
+    invalid(
+        "JOB03", by_mpirun("mpirun -npernode 2 torchrun --nproc-per-node=8 x"), says="= 16 in a pod; allowed: at most 8, the GPUs of a pod"
+    ),
+    valid("JOB03", by_mpirun("mpirun -npernode 1 torchrun --nproc-per-node=8 x"), edge=True),
+    valid("JOB03", by_mpirun("mpirun -np 32 torchrun --nproc-per-node=1 x")),
+    valid("JOB03", by_mpirun("mpirun -np 1 torchrun --nproc-per-node=8 x : -np 31 y")),
+    invalid("JOB03", job({COMMAND: ["mpirun", "-np", "8", "torchrun", "--nproc-per-node=8", "x"], **ONE_POD}), says="= 64 in the job"),
+    valid("JOB03", job({COMMAND: ["mpirun", "--hostfile", "h", "-np", "8", "torchrun", "--nproc-per-node=8", "x"], **ONE_POD})),
+)
+
+
 def neuron(family: str, devices: int, cores: int | None = None, *words: str, pods: int = 1) -> Thing:
     limits = {"aws.amazon.com/neuron": devices, **({CORES: cores} if cores is not None else {})}
     where = {f"{POD}/nodeSelector": {TYPE: family}, LIMITS: limits, COMMAND: list(words) or ["python3", "train.py"]}
@@ -193,8 +220,6 @@ def neuron_by_affinity(*types: str, cores: int) -> Thing:
     return job({f"{POD}/affinity": affinity, LIMITS: limits, COMMAND: ["python3", "train.py"], **ONE_POD})
 
 
-TWO_PODS = {"spec/parallelism": 2, "spec/completions": 2}
-ONE_POD = {"spec/parallelism": 1, "spec/completions": 1}
 LOCALHOST = [{"name": "MASTER_ADDR", "value": "localhost"}]
 C10D = ("--rdzv-backend=c10d", "--rdzv-endpoint=a:1")
 GANG = "torchrun --nnodes=4 --nproc-per-node=8 --rdzv-backend=c10d --rdzv-endpoint=pretrain-0.ranks:29500 train.py"
@@ -968,4 +993,6 @@ POLICIES = (
     valid("JOB01", partly("2", "--standalone", "--nproc-per-node=1")),
 )
 
-CASES = _CASES + POLICIES + GROUPS + RANK_0 + NODES + HOSTS + TOLD + MEETING + COUNTS + QUEUES + ALONE + NAMES + OPTIONS + OF_STEPS
+CASES = (
+    _CASES + POLICIES + GROUPS + RANK_0 + NODES + HOSTS + TOLD + MEETING + COUNTS + QUEUES + ALONE + NAMES + OPTIONS + OF_STEPS + BY_MPIRUN
+)
