@@ -350,6 +350,22 @@ _CASES = (
     invalid("JOB03", torchrun("--nnodes=4", "--node-rank=0"), says="--rdzv-endpoint (or --node-rank and --master-addr)"),
     invalid("JOB03", b.volcano_job(), says="containers[0].command is --nnodes 4 alone"),
     invalid("JOB04", neuron("trn1.32xlarge", 16, None, "neuron_parallel_compile", "torchrun", "x", pods=2), says="in 2 pods", edge=True),
+    # The nodes of one run compile its graphs together.
+    *(
+        invalid("JOB04", neuron("trn1.32xlarge", 16, None, *compiled, pods=4), says="in 4 pods; allowed: the training command, unless")
+        for compiled in (
+            ("neuron_parallel_compile", "torchrun", "--nnodes=4", "x"),
+            ("neuron_parallel_compile", "torchrun", "--nnodes=$NODES", "x"),
+            ("neuron_parallel_compile", "bash", "train.sh"),
+            ("bash", "-c", "neuron_parallel_compile torchrun --nnodes=4 x && torchrun --nnodes=4 x"),
+        )
+    ),
+    invalid(
+        "JOB04",
+        neuron("trn1.32xlarge", 16, None, "neuron_parallel_compile", "torchrun", "--nnodes=1", "x", pods=4),
+        says="allowed: the training command; compile beforehand",
+        edge=True,
+    ),
     valid("JOB04", neuron("trn9.48xlarge", 16, 16)),
     valid("JOB04", neuron("trn1.32xlarge", 16, 32)),
     valid("JOB04", neuron("trn2.48xlarge", 16, 128)),
