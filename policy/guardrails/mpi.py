@@ -1,6 +1,7 @@
 """MPIJobs: every pod starts, every slot has a process, every process has a slot, nothing stays behind."""
 
 import math
+from dataclasses import replace
 
 from guardrails import command, gang, mpi_ssh
 from guardrails.mpi_launch import Started, all_started, each_of, launching, processes_of
@@ -148,14 +149,19 @@ def _of_launcher(job: Resource, container: Node, report: Report) -> None:
     many = workers(job)
     total, shape = pods * each, f"{many} workers x {each} slots" if pods == many else f"({many} workers + launcher) x {each} slots"
     # Where mpirun starts launchers, slots that MPI03 refuses may be those of the launchers.
-    other = slots(job) if _launched(job, container) else each
+    launched = _launched(job, container)
+    other = slots(job) if launched else each
+    # A launcher that starts a process for each slot belongs on each worker once, and never in every slot.
+    alone = each > 1 and each in launched
+    due = f"-np {pods} --map-by ppr:1:node (one launcher on each worker)" if alone else f"-np {total} ({shape})"
     started = all_started(container)
     trains = any(call.per_node != "1" for call in started)
     for call in started:
         # Once on each node, beside a call that trains, is preparation.
         if call.per_node == "1" and (trains or _multiplies(job, container, call, pods)):
             continue
-        _compare(job, command.place(container), call, ((total, each), (pods * other, other)), shape, report)
+        told = replace(call, per_node=None) if alone and call.per_node == "1" else call
+        _compare(job, command.place(container), told, ((total, each), (pods * other, other)), due, report)
     _launchers(job, container, report)
 
 
@@ -189,15 +195,15 @@ def _multiplies(job: Resource, container: Node, started: Started, pods: int) -> 
     return started.processes in (None, str(pods)) and _due_slots(job) in _launched(job, container)
 
 
-def _compare(job: Resource, place: Node, started: Started, counts: tuple[tuple[int, int], ...], shape: str, report: Report) -> None:
+def _compare(job: Resource, place: Node, started: Started, counts: tuple[tuple[int, int], ...], due: str, report: Report) -> None:
     """Hold a call against the processes in all and of each node: those that are due, and others that are right as well."""
     total, each = counts[0]
     totals, of_nodes = ({str(count) for count in kind} for kind in zip(*counts, strict=True))
     if started.processes is None and started.per_node is None:
-        report.refuse(job, place, allowed=f"mpirun with -np {total} ({shape})", found="without -np")
+        report.refuse(job, place, allowed=f"mpirun with {due}", found="without -np")
     if started.processes is not None and started.processes not in totals:
         found = f"-np {started.processes}"
-        _tell(job, place, started, (started.processes, total), (f"-np {total} ({shape})", found), report)
+        _tell(job, place, started, (started.processes, total), (due, found), report)
     if started.per_node is not None and started.per_node not in of_nodes:
         found = f"{started.per_node} processes per node"
         _tell(job, place, started, (started.per_node, each), (f"{each} processes per node (slotsPerWorker)", found), report)

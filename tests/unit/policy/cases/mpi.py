@@ -227,6 +227,14 @@ LAUNCHERS = (
     invalid(
         "MPI02", one_slot("-np", "2", "-N", "1", "torchrun", "--nproc-per-node=1", "x"), says="is -np 2; allowed: -np 32 (4 workers x 8"
     ),
+    *(
+        invalid("MPI02", mpirun(*options.split(), "torchrun", "--nproc-per-node=8", "x"), says=f"{found}-np 4 --map-by ppr:1:node (one")
+        for options, found in (
+            ("-np 5", "is -np 5; allowed: "),
+            ("-np 2 -N 1", "is -np 2; allowed: "),
+            ("-x A=b", "without -np; allowed: mpirun with "),
+        )
+    ),
     # A torchrun in each slot that starts a process for each GPU.
     *(
         invalid("MPI02", mpirun(*options.split(), "torchrun", each, "x"), says="is 8 torchruns x 8 processes = 64 on a worker")
