@@ -37,9 +37,17 @@ def _neuron(resource: Resource, report: Report) -> None:
 
 def _compile_alone(resource: Resource, template: PodTemplate, container: Node, report: Report) -> None:
     programs = [command.base(word) for word in command.words(container)]
-    if programs.count(_COMPILE) and template.replicas > 1:
+    if not programs.count(_COMPILE) or template.replicas < 2:
+        return
+    found = f"{_COMPILE} in {template.replicas} pods"
+    calls = gang.calls(container)
+    if calls and all(gang.setting(call, container, gang.nodes_option(call)) in (None, "1", "1:1") for call in calls):
         allowed = "the training command; compile beforehand, in a job of one pod"
-        report.refuse(resource, command.place(container), allowed=allowed, found=f"{_COMPILE} in {template.replicas} pods")
+        report.refuse(resource, command.place(container), allowed=allowed, found=found)
+    else:
+        # The graphs of a run over several nodes are those of all its ranks: its nodes compile them together.
+        allowed = "the training command, unless this job is there to compile; train in another one, that finds its cache"
+        report.advise(resource, command.place(container), allowed=allowed, found=found)
 
 
 def _cores(resource: Resource, template: PodTemplate, container: Node, report: Report) -> None:

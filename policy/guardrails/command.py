@@ -64,7 +64,7 @@ def commands(container: Node) -> list[list[str]]:
     texts = list(_texts(container))
     # A line without a shell is meant for that of the image.
     lines = shell.commands(texts.pop(0)) if texts and _is_line(texts[0]) else []
-    return [each for line in (*lines, texts) for each in _with_scripts(line)]
+    return [each for line in (*lines, texts) for each in with_scripts(line)]
 
 
 def programs(container: Node, expand: Callable[[str], str] = _as_it_is) -> list["Invocation"]:
@@ -82,7 +82,7 @@ def programs(container: Node, expand: Callable[[str], str] = _as_it_is) -> list[
 
 def _starting(command: Sequence[str]) -> list[list[str]]:
     """A command that starts ranks, with its scripts; one that hands a script on which does so, for it may hand on arguments as well."""
-    whole = list(_with_scripts(command))
+    whole = list(with_scripts(command))
     if any(invocations(whole[:1], RANKS | MPIRUN)):
         return whole
     return whole[:1] if any(invocations(whole, RANKS | MPIRUN)) else []
@@ -125,7 +125,12 @@ def _innermost(command: Sequence[str]) -> str:
 
 def scripted(text: str) -> list[list[str]]:
     """Every command of a script, and of the scripts in it."""
-    return [each for line in shell.commands(text) for each in _with_scripts(line)]
+    return [each for _, commands in steps(text) for each in commands]
+
+
+def steps(text: str) -> list[tuple[list[str], list[list[str]]]]:
+    """Each command of a script, and that with those of the scripts that it hands on."""
+    return [(line, list(with_scripts(line))) for line in shell.commands(text)]
 
 
 def place(container: Node) -> Node:
@@ -279,13 +284,13 @@ def _run_by_python(command: Sequence[str], index: int) -> int | None:
     return None
 
 
-def _with_scripts(command: Sequence[str], depth: int = 0) -> Iterator[list[str]]:
+def with_scripts(command: Sequence[str], depth: int = 0) -> Iterator[list[str]]:
     """A command, and the commands of the scripts among its words."""
     yield list(command)
     for index, word in enumerate(command):
         if depth < _DEEPEST and _is_line(word) and (_is_for_a_shell(command, index) or _is_handed_on(command, word)):
             for inner in shell.commands(word):
-                yield from _with_scripts(inner, depth + 1)
+                yield from with_scripts(inner, depth + 1)
 
 
 def _is_for_a_shell(command: Sequence[str], index: int) -> bool:

@@ -1,27 +1,17 @@
 """MPIJobs: every pod starts, every slot has a process, every process has a slot, nothing stays behind."""
 
 import math
-import re
-from dataclasses import dataclass
+from dataclasses import replace
 
-from guardrails import command, environment, gang, mpi_ssh
+from guardrails import command, gang, mpi_ssh
+from guardrails.mpi_launch import Started, all_started, each_of, launching, processes_of
 from guardrails.names import HOST_NAME
-from guardrails.node import Node, Undecided
+from guardrails.node import Node
 from guardrails.quantity import quantity
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import DEVICES, EFA, GPU, PodTemplate
 from guardrails.tokens import DEPLOYMENT, MPI_JOB, MPI_JOBS_OF_OLD
 
-# Options of mpirun without their dashes; those of Open MPI are told apart by case (-n is not -N).
-_PROCESSES = frozenset({"np", "n", "c"})
-_PER_NODE = frozenset({"N", "npernode", "ppn", "perhost"})
-_ONE_PER_NODE = "pernode"
-_PER_RESOURCE = re.compile(r"ppr:([0-9]+):node")
-_OVERSUBSCRIBE = "rmaps_base_oversubscribe"
-_OVERSUBSCRIBED = re.compile(r"[:,]oversubscribe\b", re.I)
-_YES = frozenset({"1", "true", "yes", "enabled"})
-_MCA = frozenset({"mca", "gmca", "omca", "prtemca"})
-_EVERY_DEVICE = frozenset({"gpu", "auto"})
 _DEFAULT_SLOTS = 1
 _RESTART_POLICIES = ("Never", "OnFailure")
 _IMPLEMENTATIONS = ("OpenMPI", "Intel", "MPICH")
@@ -147,94 +137,79 @@ def _containers(job: Resource, report: Report) -> None:
 
 
 def _process_count(job: Resource, report: Report) -> None:
-    each, many = slots(job), workers(job)
-    total, shape = many * each, f"{many} workers x {each} slots"
-    if job.at("spec", "runLauncherAsWorker").value is True:
-        total, shape = total + each, f"({many} workers + launcher) x {each} slots"
-    elif not role(job, "Worker").present:
-        # A launcher without workers runs what it likes in its own pod.
-        return
-    for container in role(job, "Launcher").at("template", "spec", "containers").elements():
-        with report.part():
-            started = _all_started(container)
-            trains = any(call.per_node != "1" for call in started)
-            for call in started:
-                # Once on each node, beside a call that trains, is preparation.
-                if call.per_node == "1" and (trains or _multiplies(job, container, call, total)):
-                    continue
-                _compare(job, command.place(container), call, (total, each), shape, report)
+    if role(job, "Worker").present or job.at("spec", "runLauncherAsWorker").value is True:
+        for container in _launching(job):
+            with report.part():
+                _of_launcher(job, container, report)
+    # A launcher without workers runs what it likes in its own pod.
 
 
-@dataclass(frozen=True)
-class _Started:
-    """What a call of mpirun asks for."""
-
-    processes: str | None
-    """In all."""
-    per_node: str | None
-    oversubscribes: bool
-    """It is let start more processes than there are slots."""
-
-
-def _all_started(container: Node) -> list[_Started]:
-    """What each call of mpirun in a container asks for. Raises `Undecided` where only the shell knows."""
-    return [_started(container, call) for call in command.invocations(command.commands(container), command.MPIRUN)]
-
-
-def _started(container: Node, call: command.Invocation) -> _Started:
-    counts: list[str] = []
-    per_node = None
-    variable = environment.last(container, f"OMPI_MCA_{_OVERSUBSCRIBE}")
-    more = variable is not None and variable.text.lower() in _YES
-    for options in command.parts(call):
-        for name, values in options:
-            value = _number(container, values[0]) if values and name in _PROCESSES | _PER_NODE else next(iter(values), "")
-            more = more or _oversubscribes(name, values)
-            if name in _PROCESSES:
-                counts.append(value)
-            elif name in _PER_NODE:
-                per_node = value
-            elif name == _ONE_PER_NODE:
-                per_node = "1"
-            elif found := _PER_RESOURCE.search(value):
-                per_node = found[1]
-    if len(counts) > 1 and all(count.isdigit() for count in counts):
-        return _Started(str(sum(int(count) for count in counts)), per_node, more)
-    return _Started(next(iter(counts), None), per_node, more)
+def _of_launcher(job: Resource, container: Node, report: Report) -> None:
+    pods, each = _pods(job), _due_slots(job)
+    many = workers(job)
+    total, shape = pods * each, f"{many} workers x {each} slots" if pods == many else f"({many} workers + launcher) x {each} slots"
+    # Where mpirun starts launchers, slots that MPI03 refuses may be those of the launchers.
+    launched = _launched(job, container)
+    other = slots(job) if launched else each
+    # A launcher that starts a process for each slot belongs on each worker once, and never in every slot.
+    alone = each > 1 and each in launched
+    due = f"-np {pods} --map-by ppr:1:node (one launcher on each worker)" if alone else f"-np {total} ({shape})"
+    started = all_started(container)
+    trains = any(call.per_node != "1" for call in started)
+    for call in started:
+        # Once on each node, beside a call that trains, is preparation.
+        if call.per_node == "1" and (trains or _multiplies(job, container, call, pods)):
+            continue
+        told = replace(call, per_node=None) if alone and call.per_node == "1" else call
+        _compare(job, command.place(container), told, ((total, each), (pods * other, other)), due, report)
+    _launchers(job, container, report)
 
 
-def _oversubscribes(name: str, values: list[str]) -> bool:
-    if name in _MCA:
-        return values[:1] == [_OVERSUBSCRIBE] and values[-1].lower() in _YES
-    return name == "oversubscribe" or (name == "map-by" and any(_OVERSUBSCRIBED.search(value) for value in values))
+def _pods(job: Resource) -> int:
+    """Pods that run ranks."""
+    return workers(job) + int(job.at("spec", "runLauncherAsWorker").value is True)
 
 
-def _multiplies(job: Resource, container: Node, started: _Started, total: int) -> bool:
+def _due_slots(job: Resource) -> int:
+    """The slots of each worker, or those that MPI03 asks for in their place: both tell of one number."""
+    devices = _worker_template(job).requested(GPU)
+    wrong = devices and slots(job) != devices and not _are_started(job, devices) and not _may_start(job)
+    return devices if wrong else slots(job)
+
+
+def _launchers(job: Resource, container: Node, report: Report) -> None:
+    """A torchrun in each slot that starts a process for each GPU: as many times too many."""
+    devices = _worker_template(job).requested(GPU)
+    for started, call in launching(container):
+        many, each = started.fullest(_pods(job)), each_of(container, call, devices)
+        if devices and each > 1 and many * each > devices:
+            found = f"{many} torchruns x {each} processes = {many * each} on a worker"
+            allowed = (
+                f"at most {devices}, its GPUs: one torchrun on each worker (-np {_pods(job)} --map-by ppr:1:node) that starts {devices}"
+            )
+            report.refuse(job, command.place(container), allowed=allowed, found=found)
+
+
+def _multiplies(job: Resource, container: Node, started: Started, pods: int) -> bool:
     """Whether mpirun starts one launcher on each node, and that as many processes as the node has slots."""
-    each = slots(job)
-    return started.processes in (None, str(total // max(each, 1))) and each in _launched(job, container)
+    return started.processes in (None, str(pods)) and _due_slots(job) in _launched(job, container)
 
 
-def _number(container: Node, written: str) -> str:
-    value = environment.expanded(container, written)
-    if "$" in value or "`" in value:
-        raise Undecided(command.place(container).place)
-    return value
-
-
-def _compare(job: Resource, place: Node, started: _Started, wanted: tuple[int, int], shape: str, report: Report) -> None:
-    total, each = wanted
+def _compare(job: Resource, place: Node, started: Started, counts: tuple[tuple[int, int], ...], due: str, report: Report) -> None:
+    """Hold a call against the processes in all and of each node: those that are due, and others that are right as well."""
+    total, each = counts[0]
+    totals, of_nodes = ({str(count) for count in kind} for kind in zip(*counts, strict=True))
     if started.processes is None and started.per_node is None:
-        report.refuse(job, place, allowed=f"mpirun with -np {total} ({shape})", found="without -np")
-    if started.processes is not None and started.processes != str(total):
+        report.refuse(job, place, allowed=f"mpirun with {due}", found="without -np")
+    if started.processes is not None and started.processes not in totals:
         found = f"-np {started.processes}"
-        _tell(job, place, started, (started.processes, total), (f"-np {total} ({shape})", found), report)
-    if started.per_node is not None and started.per_node != str(each):
+        _tell(job, place, started, (started.processes, total), (due, found), report)
+    if started.per_node is not None and started.per_node not in of_nodes:
         found = f"{started.per_node} processes per node"
         _tell(job, place, started, (started.per_node, each), (f"{each} processes per node (slotsPerWorker)", found), report)
 
 
-def _tell(job: Resource, place: Node, started: _Started, counts: tuple[str, int], words: tuple[str, str], report: Report) -> None:
+def _tell(job: Resource, place: Node, started: Started, counts: tuple[str, int], words: tuple[str, str], report: Report) -> None:
     """Where mpirun does not stop for lack of slots, only processes that leave GPUs idle are refused."""
     (count, wanted), (allowed, found) = counts, words
     enough = not _worker_template(job).requested(GPU) or (count.isdigit() and int(count) > wanted)
@@ -254,25 +229,7 @@ def _launched(job: Resource, container: Node) -> set[int | None]:
     if not any(command.invocations(command.commands(container), command.MPIRUN)):
         return set()
     devices = _worker_template(job).requested(GPU)
-    return {_processes_of(container, call, devices) for call in gang.calls(container)}
-
-
-def _processes_of(container: Node, call: command.Invocation, devices: int) -> int | None:
-    if call.expand(call.program).startswith(("$", "-")):
-        return None
-    if call.launcher in command.TORCHRUN:
-        written = gang.setting(call, container, "--nproc-per-node")
-        return devices if written in _EVERY_DEVICE else _whole(written, unset=1)
-    if call.launcher in command.DEEPSPEED:
-        return _whole(call.option("--num-gpus", "--num-accelerators"), unset=devices)
-    processes, machines = call.number("--num-processes"), _whole(call.option("--num-machines"), unset=1)
-    return processes // machines if processes and machines else None
-
-
-def _whole(written: str | None, *, unset: int) -> int | None:
-    if written is None:
-        return unset
-    return int(written) if re.fullmatch(r"[0-9]{1,9}", written) else None
+    return {processes_of(container, call, devices) for call in gang.calls(container)}
 
 
 def _slots_match_devices(job: Resource, report: Report) -> None:
@@ -290,17 +247,32 @@ def _slots_match_devices(job: Resource, report: Report) -> None:
 
 def _fewer_slots(job: Resource, devices: int, report: Report) -> None:
     """Slots that are not as many as GPUs, unless a launcher in each of them starts the rest."""
-    place, each = job.at("spec", "slotsPerWorker"), slots(job)
-    containers = list(role(job, "Launcher").at("template", "spec", "containers").elements())
-    launched = {count for container in containers for count in _launched(job, container)}
-    if any(count and each * count == devices for count in launched):
+    if _are_started(job, devices):
         return
+    place, each = job.at("spec", "slotsPerWorker"), slots(job)
     found, allowed = f"{each} (the default)" if not place.present else each, f"{devices}, the GPUs of each worker"
-    known = launched - {None}
-    if place.present and each == 1 and not known and any(call.per_node == "1" for one in containers for call in _all_started(one)):
+    if _may_start(job):
         report.advise(job, place, allowed=f"{allowed}, unless the program starts a process for each itself", found=found)
     else:
         report.refuse(job, place, allowed=allowed, found=found)
+
+
+def _are_started(job: Resource, devices: int) -> bool:
+    """Whether launchers in the slots start as many processes as there are GPUs."""
+    launched = {count for container in _launching(job) for count in _launched(job, container)}
+    return any(count and slots(job) * count == devices for count in launched)
+
+
+def _may_start(job: Resource) -> bool:
+    """Whether the program of which mpirun starts one on each node, in the one slot that it is given, may start the rest."""
+    known = {count for container in _launching(job) for count in _launched(job, container)} - {None}
+    one = job.at("spec", "slotsPerWorker").present and slots(job) == 1
+    return one and not known and any(call.per_node == "1" for each in _launching(job) for call in all_started(each))
+
+
+def _launching(job: Resource) -> list[Node]:
+    """The containers of the launcher."""
+    return list(role(job, "Launcher").at("template", "spec", "containers").elements())
 
 
 def _cpus(container: Node) -> float:

@@ -7,6 +7,9 @@ from guardrails.world import MODEL_AXES, TRAINERS, World, world
 
 _DIVISIBLE = {"heads": "attention heads", "groups": "key and value heads", "hidden": "the hidden size"}
 
+_SHARED = (("layers", "pipeline", "pipeline stages"), ("all experts", "expert", "ranks that share them"))
+"""Counts of the model, and the axes that divide them."""
+
 
 def _product(job: Resource, report: Report) -> None:
     found = world(job)
@@ -25,6 +28,15 @@ def _product(job: Resource, report: Report) -> None:
         report.refuse(job, found.place, allowed=f"{found.ranks} ranks ({shape}), so data {replicas}", found=said)
     _experts(job, found, replicas, report)
     _micro_batches(job, found, replicas, report)
+    _divided(job, found, report)
+
+
+def _divided(job: Resource, found: World, report: Report) -> None:
+    """What Megatron-LM divides evenly, or stops."""
+    for name, axis, meaning in _SHARED:
+        total, parts = found.sizes.get(name, 0), found.size(axis)
+        if total % parts:
+            report.refuse(job, found.place, allowed=f"a multiple of {parts}, the {meaning}", found=f"{total} {name.removeprefix('all ')}")
 
 
 def _experts(job: Resource, found: World, replicas: int, report: Report) -> None:
@@ -43,6 +55,9 @@ def _micro_batches(job: Resource, found: World, replicas: int, report: Report) -
     if stages > 1 and micro and total and total // (micro * replicas) < stages:
         said = f"{total} / ({micro} x {replicas} replicas) = {total // (micro * replicas)} micro-batches"
         report.refuse(job, found.place, allowed=f"at least {stages} micro-batches, one for each pipeline stage", found=said)
+    elif micro and (everyone := found.sizes.get("global", 0)) % (micro * replicas):
+        allowed = f"a multiple of {micro * replicas} = micro-batch {micro} x {replicas} data-parallel replicas"
+        report.refuse(job, found.place, allowed=allowed, found=f"global batch {everyone}")
 
 
 def _axes(found: World, *names: str) -> str:
@@ -77,7 +92,7 @@ RULES = (
         types=TRAINERS,
         check=_product,
         why="every rank stops when the groups are made, after all nodes were started and paid for.",
-        fix="choose sizes whose product is nodes x GPUs, ranks that experts divide too, and a micro-batch for each stage.",
+        fix="choose sizes whose product is nodes x GPUs, ranks that experts divide too, and whole micro-batches, one a stage or more.",
         source="field guide section on parallelism; process groups of DeepSpeed, Megatron-LM and torchtitan (parallel_dims.py)",
         valid=(_job("--tp 8 --pp 4 --dp 2"),),
         invalid=(_job("--tp 8 --pp 4 --dp 4"),),

@@ -4,9 +4,11 @@ import re
 from collections.abc import Sequence
 
 from guardrails import command, gang
+from guardrails.batch_script import batch_script
 from guardrails.indexed_job import at_once, jobs_of_set
 from guardrails.launch_options import options
 from guardrails.meeting import LEADER_ADDRESS, RANK_0, has_other_ranks, is_own
+from guardrails.mpi_launch import each_of, launching
 from guardrails.node import Node, Undecided
 from guardrails.rule import Report, Resource
 from guardrails.template import GPU, PodTemplate, pod_templates
@@ -27,7 +29,6 @@ from guardrails.world import has_settings_file, told_nodes, told_ranks
 _NUMBERED = re.compile(r"[a-z][a-z0-9-]*-[0-9]+(?=[.:]|$)")
 """How the address of a pod of a StatefulSet begins."""
 _BY_DEEPSPEED = "--deepspeed-multinode-launcher"
-_SBATCH = re.compile(r"^#SBATCH\s+--?([a-z-]+)(?:[= ]([^\s#]+))?", re.M)
 
 
 def process_counts(resource: Resource, report: Report) -> None:
@@ -35,7 +36,7 @@ def process_counts(resource: Resource, report: Report) -> None:
     if resource.type == CONFIG_MAP:
         for _, text in resource.at("data").entries():
             with report.part():
-                _batch_script(resource, text, report)
+                batch_script(resource, text, report)
         return
     for template in pod_templates(resource):
         for container in template.containers():
@@ -44,6 +45,8 @@ def process_counts(resource: Resource, report: Report) -> None:
                     for check in (_processes, _node_count, _rendezvous, _alone, options):
                         with report.part():
                             check(resource, template, container, call, report)
+            with report.part():
+                _by_mpirun(resource, container, report)
 
 
 def _processes(resource: Resource, _: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:
@@ -52,6 +55,24 @@ def _processes(resource: Resource, _: PodTemplate, container: Node, call: comman
     if devices and each and each > devices:
         allowed = f"at most {devices} processes, the container's GPUs"
         report.refuse(resource, command.place(container), allowed=allowed, found=f"{each} processes per node")
+
+
+def _by_mpirun(resource: Resource, container: Node, report: Report) -> None:
+    """A torchrun in each process of mpirun that starts a process for each GPU; MPI02 judges those of an MPIJob."""
+    if resource.type == MPI_JOB:
+        return
+    gpus = [(each.requested(GPU), each.replicas) for each in pod_templates(resource)]
+    most, everyone = max((each for each, _ in gpus), default=0), sum(each * pods for each, pods in gpus)
+    for started, call in launching(container):
+        # The hosts that it names are the job's own where Volcano writes their list, and may be any elsewhere.
+        if not everyone or (started.names_hosts and resource.type != VOLCANO_JOB):
+            continue
+        room, where = (everyone, "the job") if started.per_node is None else (most, "a pod")
+        many, each = started.fullest(1), each_of(container, call, most)
+        if each > 1 and many * each > room:
+            found = f"{many} torchruns x {each} processes = {many * each} in {where}"
+            allowed = f"at most {room}, the GPUs of {where}: one torchrun in each pod that starts {most}"
+            report.refuse(resource, command.place(container), allowed=allowed, found=found)
 
 
 def _node_count(resource: Resource, template: PodTemplate, container: Node, call: command.Invocation, report: Report) -> None:
@@ -232,23 +253,3 @@ def _is_told_nodes(call: command.Invocation, container: Node) -> bool:
     if any(sources.elements()):
         raise Undecided(sources.place)
     return "nnodes" in program
-
-
-def _batch_script(resource: Resource, text: Node, report: Report) -> None:
-    """A Slurm script in a ConfigMap: tasks of a node times processes of a task against the GPUs it asks for."""
-    script = text.text()
-    options = dict(_SBATCH.findall(script))
-    tasks = _last_number(options.get("ntasks-per-node", ""))
-    gpus = _last_number(options.get("gpus-per-node", "")) or _last_number(options.get("gres", ""))
-    if not tasks or not gpus:
-        return
-    for call in command.invocations(command.scripted(script), command.TORCHRUN):
-        each = call.number("--nproc-per-node")
-        if each and tasks * each > gpus:
-            found = f"{tasks} tasks x {each} processes = {tasks * each} per node"
-            report.refuse(resource, text, allowed=f"at most {gpus}, the node's GPUs: one task that starts {gpus} processes", found=found)
-
-
-def _last_number(text: str) -> int:
-    matched = re.search(r"([0-9]{1,6})$", text.partition("(")[0])
-    return int(matched[1]) if matched else 0

@@ -42,6 +42,20 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
 }
 # Alone they may count something else, such as epochs.
 _BESIDE_AXES: Mapping[str, tuple[str, ...]] = {"sequence": ("sp",), "expert": ("ep",)}
+# Numbers that Megatron-LM holds against the axes, the options that name these, and those by which it does not.
+_OF_MEGATRON: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
+    "global": ("global-batch-size", "tensor-model-parallel-size", ("rampup-batch-size", "decrease-batch-size-if-needed")),
+    "layers": (
+        "num-layers",
+        "pipeline-model-parallel-size",
+        (
+            *("decoder-first-pipeline-num-layers", "decoder-last-pipeline-num-layers", "pipeline-model-parallel-layout"),
+            *("account-for-embedding-in-pipeline-split", "account-for-loss-in-pipeline-split", "standalone-embedding-stage"),
+            *("hybrid-override-pattern", "hybrid-layer-pattern", "pipeline-model-parallel-split-rank", "encoder-num-layers"),
+        ),
+    ),
+    "all experts": ("num-experts", _MEGATRON_EXPERTS, ()),
+}
 # The project's own trainer divides experts among the data-parallel ranks only (training/layout.py).
 _OVERRIDES = {**{f"parallel.{name}": name for name in ("tensor", "pipeline", "context")}, "parallel.expert": "data expert"}
 
@@ -220,11 +234,19 @@ def _sizes(call: command.Invocation) -> dict[str, int]:
     if call.flag(_MEGATRON_EXPERTS) and "tensor" in found:
         # Megatron-LM divides an expert as it divides the rest, torchtitan and others don't unless told.
         found.setdefault("expert tensor", found["tensor"])
+    found |= _of_megatron(call)
     for word in call.arguments:
         name, equals, value = word.partition("=")
         if equals and name in _OVERRIDES and re.fullmatch(r"[0-9]{1,9}", number := call.expand(value)):
             found[_OVERRIDES[name]] = int(number)
     return {name: number for name, number in found.items() if number > 0}
+
+
+def _of_megatron(call: command.Invocation) -> dict[str, int]:
+    counted = {
+        kind: call.number(name) for kind, (name, axis, others) in _OF_MEGATRON.items() if call.number(axis) and not call.flag(*others)
+    }
+    return {kind: number for kind, number in counted.items() if number is not None}
 
 
 def _numbers(whole: command.Invocation, options: Mapping[str, tuple[str, ...]]) -> dict[str, int]:

@@ -95,6 +95,118 @@ def batch(tasks: int, gpus: int, processes: int, *, gres: str | None = None) -> 
     return config_map(script="\n".join(lines))
 
 
+OF_NODES = "--nodes=4 --gpus-per-node=8"
+FIRST = "--rdzv-backend=c10d --rdzv-endpoint=$MASTER_ADDR:29500"
+
+
+def slurm(options: str, *lines: str) -> Thing:
+    """A batch script with an option to a line at its head."""
+    return config_map(script="\n".join(["#!/bin/bash", *(f"#SBATCH {each}" for each in options.split()), *lines]))
+
+
+def step(
+    options: str, processes: object = 8, *, nodes: object = 4, head: str = f"{OF_NODES} --ntasks-per-node=8", more: str = FIRST
+) -> Thing:
+    """A batch script of four nodes of eight GPUs, and torchrun in a step of it."""
+    return slurm(head, f"srun {options} torchrun --nnodes={nodes} --nproc-per-node={processes} {more} train.py")
+
+
+ONE_EACH = f"{OF_NODES} --ntasks-per-node=1"
+SUM = "export WORLD_SIZE=$((SLURM_NNODES * SLURM_NTASKS_PER_NODE))"
+TORCHRUN = f"torchrun --nnodes=4 --nproc-per-node=8 {FIRST} train.py"
+OF_STEPS = (
+    # A step's own options come before those of the job.
+    valid("JOB03", step('--ntasks="$SLURM_NNODES" --ntasks-per-node=1')),
+    valid("JOB03", step("-n $SLURM_JOB_NUM_NODES"), edge=True),
+    invalid("JOB03", step("-n 5"), says="2 tasks x 8 processes = 16 per node", edge=True),
+    invalid("JOB03", step(""), says="8 tasks x 8 processes = 64 per node"),
+    invalid("JOB03", step("", "$SLURM_NTASKS_PER_NODE"), says="8 tasks x 8 processes = 64 per node"),
+    valid("JOB03", step("--ntasks=4 --ntasks-per-node=1", "$SLURM_NTASKS_PER_NODE")),
+    valid("JOB03", step("", "$PROCESSES")),
+    valid("JOB03", step("--ntasks=$TASKS")),
+    valid("JOB03", step("", 1)),
+    invalid("JOB03", step("--ntasks-per-node=8", head=OF_NODES), says="8 tasks x 8 processes"),
+    invalid("JOB03", step("--label --job-name torch --tasks-per-node 8 -J x", head=OF_NODES), says="8 tasks x 8 processes"),
+    # Some releases go by the job's number of tasks here.
+    invalid("JOB03", step("--ntasks-per-node=8", head=ONE_EACH), says="8 tasks x 8 processes"),
+    valid("JOB03", step("--nodes=1", head=f"{OF_NODES} --ntasks=8")),
+    invalid("JOB03", step("", head=f"{OF_NODES} --ntasks=32"), says="8 tasks x 8 processes"),
+    invalid("JOB03", step("", head="-N4 -n32 --gres=nvme:1,gpu:h100:8"), says="8 tasks x 8 processes"),
+    invalid("JOB03", step("-N 4 -n 32", head=OF_NODES), says="8 tasks x 8 processes"),
+    valid("JOB03", step("", head="--ntasks=32 --gpus-per-node=8")),
+    invalid("JOB03", step("", head="--ntasks=32 --ntasks-per-node=8 --gpus-per-node=8"), says="8 tasks x 8 processes"),
+    valid("JOB03", step("", head=f"{OF_NODES} --ntasks-per-gpu=1")),
+    valid("JOB03", step("", head="--nodes=2-4 --ntasks=32 --gpus-per-node=8")),
+    valid("JOB03", slurm(OF_NODES, "export SLURM_NTASKS=4", "srun --ntasks-per-node=8 " + TORCHRUN)),
+    # sbatch reads no option after the first command.
+    valid("JOB03", slurm(OF_NODES, "set -e", "#SBATCH --ntasks-per-node=8", "srun " + TORCHRUN)),
+    valid("JOB03", slurm(f"{OF_NODES} --ntasks-per-node=8", TORCHRUN)),
+    invalid("JOB03", step("", "gpu"), says="8 tasks x 8 processes"),
+    valid("JOB03", step("", "gpu", head=ONE_EACH), edge=True),
+    valid("JOB03", step("--gpu-bind=single:1", "gpu")),
+    valid("JOB03", step("--gpus-per-task=1", "gpu")),
+    invalid("JOB03", step("--gpus-per-task=1"), says="8 tasks x 8 processes = 64 per node; allowed: at most 8"),
+    invalid("JOB03", step("", head="--nodes=4 --ntasks-per-node=8 --gpus-per-task=8"), says="8 tasks x 8 GPUs of their own"),
+    valid("JOB03", step("", head="--nodes=4 --ntasks-per-node=2 --gpus-per-task=8"), edge=True),
+    invalid("JOB03", slurm(f"{OF_NODES} --ntasks-per-node=8", SUM, "srun --ntasks=$WORLD_SIZE \\", f"  {TORCHRUN}"), says="8 tasks x 8"),
+    valid("JOB03", slurm(f"{OF_NODES} --ntasks-per-node=8", SUM, "export WORLD_SIZE=4", "srun --ntasks=$WORLD_SIZE " + TORCHRUN)),
+    valid("JOB03", slurm(f"{OF_NODES} --ntasks-per-node=8", "N=$((SLURM_NTASKS / 8))", "srun --ntasks=${N} " + TORCHRUN), edge=True),
+    invalid("JOB03", slurm(f"{OF_NODES} --ntasks-per-node=8", "N=$((SLURM_NTASKS - 24))", "srun -n$N " + TORCHRUN), says="2 tasks x 8"),
+    valid("JOB03", slurm(f"{OF_NODES} --ntasks-per-node=8", "N=$((SLURM_NTASKS / 0))", "srun -n$N " + TORCHRUN)),
+    # Nodes that wait for others, and where they meet.
+    valid("JOB03", step("", nodes="$SLURM_NNODES", head=ONE_EACH)),
+    valid("JOB03", step("", nodes="1:8", head=ONE_EACH)),
+    invalid("JOB03", step("", nodes=5, head=ONE_EACH), says="--nnodes 5; allowed: at most --nnodes 4, the tasks", edge=True),
+    valid("JOB03", slurm(ONE_EACH, "srun -N1 -n1 torchrun --nnodes=8 --nproc-per-node=4 " + FIRST + " train.py")),
+    valid("JOB03", slurm(ONE_EACH, *["srun torchrun --nnodes=8 --nproc-per-node=4 " + FIRST + " train.py &"] * 2)),
+    invalid("JOB03", step("", head=ONE_EACH, more=""), says="--nnodes 4 alone"),
+    valid("JOB03", slurm(ONE_EACH, "export PET_RDZV_ENDPOINT=a:1", "srun torchrun --nnodes=4 --nproc-per-node=8 train.py")),
+    valid("JOB03", step("", head=ONE_EACH, more="$OPTIONS")),
+    valid("JOB03", step("", head=ONE_EACH, more="--node-rank=0 " + FIRST)),
+    invalid("JOB03", step("", head=ONE_EACH, more="--node-rank=0 --master-addr=a"), says="--node-rank 0 in 4 tasks"),
+    valid("JOB03", step("", head=ONE_EACH, more="--node-rank=$SLURM_NODEID --master-addr=a")),
+    # The shell of the script runs on the first node, one that srun starts on each.
+    valid("JOB03", step("", head=ONE_EACH, more="--rdzv-backend=c10d --rdzv-endpoint=$(hostname):29500")),
+    invalid(
+        "JOB03", step("", head=ONE_EACH, more="--rdzv-backend=c10d --rdzv-endpoint=localhost:29500"), says="localhost:29500 on each node"
+    ),
+    invalid(
+        "JOB03",
+        slurm(ONE_EACH, f"srun bash -c '{TORCHRUN.replace('$MASTER_ADDR', '$(hostname)')}'"),
+        says="$(hostname):29500 on each node",
+    ),
+    valid("JOB03", slurm(ONE_EACH, f'srun bash -c "{TORCHRUN.replace("$MASTER_ADDR", "$(hostname)")}"')),
+    valid("JOB03", slurm(ONE_EACH, f"srun bash -c '{TORCHRUN}'")),
+)
+
+
+TWO_PODS = {"spec/parallelism": 2, "spec/completions": 2}
+ONE_POD = {"spec/parallelism": 1, "spec/completions": 1}
+
+
+def by_mpirun(text: str) -> Thing:
+    """A Volcano job of four pods of eight GPUs."""
+    return b.volcano_job({f"{b.TASK_CONTAINER}/command": text.split()})
+
+
+BY_MPIRUN = (
+    # A torchrun in each process of mpirun.
+    invalid("JOB03", by_mpirun("mpirun -np 8 torchrun --nproc_per_node=8 x"), says="is 8 torchruns x 8 processes = 64 in the job"),
+    invalid(
+        "JOB03", by_mpirun("mpirun --host $H -np 5 torchrun --nproc-per-node=8 x"), says="= 40 in the job; allowed: at most 32", edge=True
+    ),
+    valid("JOB03", by_mpirun("mpirun --host $H -np 4 torchrun --nproc-per-node=8 x"), edge=True),
+    invalid(
+        "JOB03", by_mpirun("mpirun -npernode 2 torchrun --nproc-per-node=8 x"), says="= 16 in a pod; allowed: at most 8, the GPUs of a pod"
+    ),
+    valid("JOB03", by_mpirun("mpirun -npernode 1 torchrun --nproc-per-node=8 x"), edge=True),
+    valid("JOB03", by_mpirun("mpirun -np 32 torchrun --nproc-per-node=1 x")),
+    valid("JOB03", by_mpirun("mpirun -np 1 torchrun --nproc-per-node=8 x : -np 31 y")),
+    invalid("JOB03", job({COMMAND: ["mpirun", "-np", "8", "torchrun", "--nproc-per-node=8", "x"], **ONE_POD}), says="= 64 in the job"),
+    valid("JOB03", job({COMMAND: ["mpirun", "--hostfile", "h", "-np", "8", "torchrun", "--nproc-per-node=8", "x"], **ONE_POD})),
+)
+
+
 def neuron(family: str, devices: int, cores: int | None = None, *words: str, pods: int = 1) -> Thing:
     limits = {"aws.amazon.com/neuron": devices, **({CORES: cores} if cores is not None else {})}
     where = {f"{POD}/nodeSelector": {TYPE: family}, LIMITS: limits, COMMAND: list(words) or ["python3", "train.py"]}
@@ -108,8 +220,6 @@ def neuron_by_affinity(*types: str, cores: int) -> Thing:
     return job({f"{POD}/affinity": affinity, LIMITS: limits, COMMAND: ["python3", "train.py"], **ONE_POD})
 
 
-TWO_PODS = {"spec/parallelism": 2, "spec/completions": 2}
-ONE_POD = {"spec/parallelism": 1, "spec/completions": 1}
 LOCALHOST = [{"name": "MASTER_ADDR", "value": "localhost"}]
 C10D = ("--rdzv-backend=c10d", "--rdzv-endpoint=a:1")
 GANG = "torchrun --nnodes=4 --nproc-per-node=8 --rdzv-backend=c10d --rdzv-endpoint=pretrain-0.ranks:29500 train.py"
@@ -240,6 +350,22 @@ _CASES = (
     invalid("JOB03", torchrun("--nnodes=4", "--node-rank=0"), says="--rdzv-endpoint (or --node-rank and --master-addr)"),
     invalid("JOB03", b.volcano_job(), says="containers[0].command is --nnodes 4 alone"),
     invalid("JOB04", neuron("trn1.32xlarge", 16, None, "neuron_parallel_compile", "torchrun", "x", pods=2), says="in 2 pods", edge=True),
+    # The nodes of one run compile its graphs together.
+    *(
+        invalid("JOB04", neuron("trn1.32xlarge", 16, None, *compiled, pods=4), says="in 4 pods; allowed: the training command, unless")
+        for compiled in (
+            ("neuron_parallel_compile", "torchrun", "--nnodes=4", "x"),
+            ("neuron_parallel_compile", "torchrun", "--nnodes=$NODES", "x"),
+            ("neuron_parallel_compile", "bash", "train.sh"),
+            ("bash", "-c", "neuron_parallel_compile torchrun --nnodes=4 x && torchrun --nnodes=4 x"),
+        )
+    ),
+    invalid(
+        "JOB04",
+        neuron("trn1.32xlarge", 16, None, "neuron_parallel_compile", "torchrun", "--nnodes=1", "x", pods=4),
+        says="allowed: the training command; compile beforehand",
+        edge=True,
+    ),
     valid("JOB04", neuron("trn9.48xlarge", 16, 16)),
     valid("JOB04", neuron("trn1.32xlarge", 16, 32)),
     valid("JOB04", neuron("trn2.48xlarge", 16, 128)),
@@ -1008,5 +1134,21 @@ SERVICES = (
 )
 
 CASES = (
-    _CASES + POLICIES + GROUPS + RANK_0 + NODES + HOSTS + TOLD + MEETING + COUNTS + QUEUES + ALONE + NAMES + OPTIONS + SET_NAMES + SERVICES
+    _CASES
+    + POLICIES
+    + GROUPS
+    + RANK_0
+    + NODES
+    + HOSTS
+    + TOLD
+    + MEETING
+    + COUNTS
+    + QUEUES
+    + ALONE
+    + NAMES
+    + OPTIONS
+    + SET_NAMES
+    + SERVICES
+    + OF_STEPS
+    + BY_MPIRUN
 )

@@ -82,7 +82,13 @@ CASES = (
     invalid("MPI02", b.mpi_job({b.LAUNCHER_COMMAND: ["bash", "-c", "mpirun -np 64 x"]}), says="is -np 64"),
     invalid("MPI02", mpirun("-np", "32", "--map-by", "ppr:4:node", "x"), says="4 processes per node"),
     invalid("MPI02", mpirun("-n", "32", "-N", "4", "x"), says="is 4 processes per node; allowed: 8"),
-    invalid("MPI02", b.mpi_job({"spec/slotsPerWorker": b.DELETE}), says="4 workers x 1 slots"),
+    # MPI03 asks for the slots that are missing: both reckon with them.
+    valid("MPI02", b.mpi_job({"spec/slotsPerWorker": b.DELETE}), edge=True),
+    invalid(
+        "MPI02", mpirun("-np", "16", "x", **{"spec/slotsPerWorker": b.DELETE}), says="is -np 16; allowed: -np 32 (4 workers x 8 slots)"
+    ),
+    invalid("MPI02", mpirun("-np", "16", "x", **{"spec/slotsPerWorker": 4}), says="is -np 16; allowed: -np 32 (4 workers x 8 slots)"),
+    invalid("MPI02", mpirun("-np", "64", "x", **{"spec/slotsPerWorker": 16}), says="is -np 64; allowed: -np 32 (4 workers x 8 slots)"),
     valid("MPI03", b.mpi_job()),
     valid("MPI03", b.mpi_job({"spec/slotsPerWorker": "8"})),
     valid("MPI03", b.mpi_job({"spec/slotsPerWorker": 1, f"{b.WORKER_CONTAINER}/resources": {"limits": {"cpu": "500m"}}})),
@@ -219,8 +225,38 @@ LAUNCHERS = (
     valid("MPI03", one_slot("-N", "1", "accelerate", "launch", "--num_machines=4", "--num_processes=32", "x")),
     valid("MPI03", one_slot("-N", "1", "accelerate", "launch", "--num_processes=8", "x"), edge=True),
     invalid(
-        "MPI02", one_slot("-np", "2", "-N", "1", "torchrun", "--nproc-per-node=1", "x"), says="is -np 2; allowed: -np 4 (4 workers x 1"
+        "MPI02", one_slot("-np", "2", "-N", "1", "torchrun", "--nproc-per-node=1", "x"), says="is -np 2; allowed: -np 32 (4 workers x 8"
     ),
+    *(
+        invalid("MPI02", mpirun(*options.split(), "torchrun", "--nproc-per-node=8", "x"), says=f"{found}-np 4 --map-by ppr:1:node (one")
+        for options, found in (
+            ("-np 5", "is -np 5; allowed: "),
+            ("-np 2 -N 1", "is -np 2; allowed: "),
+            ("-x A=b", "without -np; allowed: mpirun with "),
+        )
+    ),
+    # A torchrun in each slot that starts a process for each GPU.
+    *(
+        invalid("MPI02", mpirun(*options.split(), "torchrun", each, "x"), says="is 8 torchruns x 8 processes = 64 on a worker")
+        for options in ("-np 32", "-np 32 -N 8", "-np 32 --map-by ppr:8:node", "-np 32 -x A=b numactl -l")
+        for each in ("--nproc-per-node=8", "--nproc_per_node=gpu")
+    ),
+    invalid("MPI02", mpirun("-np", "32", "torchrun", "--standalone", "--nproc-per-node=8", "x"), says="= 64 on a worker"),
+    *(
+        invalid("MPI02", mpirun("-np", "32", shell, "-c", "torchrun --nproc-per-node=8 x"), says="= 64 on a worker")
+        for shell in ("sh", "bash")
+    ),
+    invalid(
+        "MPI02", script("mpirun -np 32 torchrun --nproc-per-node=2 x"), says="is 8 torchruns x 2 processes = 16 on a worker", edge=True
+    ),
+    valid("MPI02", script("mpirun -np 32 torchrun --nproc-per-node=1 x"), edge=True),
+    valid("MPI02", script("mpirun -np 32 torchrun x")),
+    valid("MPI02", script("mpirun -np 32 bash -c 'CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_LOCAL_RANK torchrun --nproc-per-node=gpu x'")),
+    valid("MPI02", script("mpirun -np 32 torchrun --nproc-per-node=$EACH x")),
+    valid("MPI02", script("mpirun -np 32 ./train && torchrun --nproc-per-node=8 x")),
+    valid("MPI02", one_slot("-np", "4", "torchrun", "--nproc-per-node=8", "x"), edge=True),
+    valid("MPI02", mpirun("-np", "4", "--map-by", "ppr:1:node", "torchrun", "--nproc-per-node=8", "x"), edge=True),
+    valid("MPI02", mpirun("-npernode", "1", "torchrun", "--nproc-per-node=8", "x"), edge=True),
     invalid(
         "MPI02", mpirun("-N", "1", "torchrun", "x", **{SLOTS: 2, LIMITS_OF_WORKER: {GPU: 2}}), says="is 1 processes per node; allowed: 2"
     ),

@@ -53,7 +53,33 @@ OF_FOUR = "torchrun --nnodes=4 --nproc-per-node=8 --rdzv-backend=c10d --rdzv-end
 ENDPOINT = "--rdzv-backend=c10d --rdzv-endpoint=pretrain-0.ranks:29500"
 QUEUE: dict[str, Any] = {"spec/completions": 100, "spec/completionMode": "NonIndexed"}
 MODEL = "--num-attention-heads 64 --num-query-groups 8 --hidden-size 8192"
+MEGATRON = "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 2 --micro-batch-size 1"
 CASES = (
+    # Megatron-LM divides batch, layers and experts evenly, unless it is told how else.
+    valid("PAR01", gang(f"{MEGATRON} --global-batch-size 64"), edge=True),
+    invalid(
+        "PAR01",
+        gang(f"{MEGATRON} --global-batch-size 63"),
+        says="is global batch 63; allowed: a multiple of 2 = micro-batch 1 x 2 data-parallel replicas",
+        edge=True,
+    ),
+    invalid("PAR01", gang(f"{MEGATRON} --context-parallel-size 2 --micro-batch-size 2 --global-batch-size 63"), says="a multiple of 2 ="),
+    invalid("PAR01", mpi(f"{MEGATRON} --global-batch-size=63"), says="global batch 63"),
+    valid("PAR01", gang(f"{MEGATRON} --global-batch-size 63 --decrease-batch-size-if-needed")),
+    valid("PAR01", gang(f"{MEGATRON} --global-batch-size 63 --rampup-batch-size 16 8 300")),
+    valid("PAR01", gang(f"{MEGATRON} --train-batch-size 63")),
+    valid("PAR01", gang(f"{MEGATRON} --global-batch-size $BATCH")),
+    valid("PAR01", gang("--micro-batch-size 2 --global-batch-size 63")),
+    valid("PAR01", gang(f"{MEGATRON} --num-layers 30"), edge=True),
+    invalid("PAR01", gang(f"{MEGATRON} --num-layers 31"), says="is 31 layers; allowed: a multiple of 2, the pipeline stages", edge=True),
+    valid("PAR01", gang(f"{MEGATRON} --num-layers 31 --decoder-first-pipeline-num-layers 15")),
+    valid("PAR01", gang(f"{MEGATRON} --num-layers 31 --account-for-embedding-in-pipeline-split")),
+    valid("PAR01", gang("--pp 4 --num-layers 30")),
+    valid("PAR01", gang("--num-experts 8 --expert-model-parallel-size 4"), edge=True),
+    invalid(
+        "PAR01", gang("--num-experts 6 --expert-model-parallel-size 4"), says="is 6 experts; allowed: a multiple of 4, the ranks", edge=True
+    ),
+    valid("PAR01", gang("--num-experts 6 --expert-parallel-size 4")),
     valid("PAR01", gang("--tensor-model-parallel-size 8 --pipeline-model-parallel-size 4")),
     valid("PAR01", gang("--tp 8 --pp 2 --dp 2")),
     valid("PAR01", mpi("parallel.tensor=8 parallel.pipeline=2")),
