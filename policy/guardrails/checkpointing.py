@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from guardrails import command, environment
+from guardrails.document import DocumentError, read_yaml
 from guardrails.fsx_link import CHECKPOINT
 from guardrails.links import decided, named
 from guardrails.lustre import SCRATCH, Shape, file_system, storage_class
@@ -51,6 +52,9 @@ _WITHOUT_STATE = {
     "--no-save-rng": "the random generators",
 }
 _RESUME = re.compile(r"auto[-_]?resume", re.IGNORECASE)
+_STRUCTURED, _LINES = (".yaml", ".yml", ".json"), (".properties", ".env", ".ini", ".conf", ".cfg", ".toml")
+_LINE = re.compile(r"^[ \t]*([\w.-]+)[ \t]*[=:][ \t]*['\"]?([^\s'\"#;]+)", re.MULTILINE)
+_OFF = frozenset({"false", "0", "no", "off", "none", "null", ""})
 
 
 @dataclass(frozen=True)
@@ -337,11 +341,36 @@ def _read_settings(program: Program, report: Report) -> None:
     """Resume settings in a ConfigMap that no pod of the program reads."""
     for settings in program.of(CONFIG_MAP):
         with report.part():
-            found = [(key, value) for key, value in settings.at("data").entries() if _RESUME.search(key)]
+            found = [(key, node) for name, node in settings.at("data").entries() for key in _resume_settings(name, node, report)]
             if not found or decided([_is_read_by(pod, settings) for pod in program.of(*sorted(POD_TYPES))]):
                 continue
-            for key, value in found:
-                report.refuse(settings, value, allowed="a setting of the program that trains", found=f"{key}, which no job reads")
+            for key, node in found:
+                report.refuse(settings, node, allowed="a setting of the program that trains", found=f"{key}, which no job reads")
+
+
+def _resume_settings(name: str, node: Node, report: Report) -> list[str]:
+    """The resume settings that a key of a ConfigMap is, or that are on in the file under it."""
+    if _RESUME.search(name):
+        return [name]
+    with report.part():
+        if name.lower().endswith((*_STRUCTURED, *_LINES)) and _RESUME.search(node.text()):
+            keys = _LINE.findall(node.text()) if name.lower().endswith(_LINES) else list(_pairs(node.text()))
+            return [key for key, value in dict(keys).items() if _RESUME.search(key) and value.lower() not in _OFF]
+    return []
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    """Each key of a YAML or JSON text at whatever depth, and its plain value; none of a text that can't be read."""
+    try:
+        left = [Node(document) for document in read_yaml(text)]
+    except DocumentError:
+        return
+    while left:
+        node = left.pop()
+        for key, member in node.entries():
+            yield key, "" if isinstance(member.raw, dict | list) else member.text()
+            left.append(member)
+        left.extend(node.elements())
 
 
 def _is_read_by(pod: Resource, settings: Resource) -> bool | Undecided:

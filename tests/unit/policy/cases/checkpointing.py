@@ -176,6 +176,7 @@ def reading(kind: str, spec: dict[str, Any], sources: dict[str, list[str]] | Non
 
 
 RESUME = config_map(auto_resume="true")
+FILE_RESUMES = {"config.yaml": "auto_resume: true\n"}
 FROM_MAP = {"name": "x", "envFrom": [{"configMapRef": {"name": "settings"}}]}
 KEY_OF_MAP = {"name": "x", "env": [{"name": "RESUME", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "auto_resume"}}}]}
 OF_MAP = {"name": "v", "configMap": {"name": "settings"}}
@@ -368,6 +369,31 @@ CASES = (
     invalid("CKP02", gang("--no-save-rng"), says="the random generators"),
     invalid("CKP02", replace(config_map(readme="how we train"), name="readme"), RESUME, says="data.auto_resume is auto_resume", edge=True),
     invalid("CKP02", config_map(auto_resume="true"), gang(""), says="data.auto_resume is auto_resume, which no job reads"),
+    # The same in a file's text, where it is a setting that is on.
+    *(
+        invalid("CKP02", config_map(**{name: text}), says=f"{key}, which no job reads")
+        for name, text, key in (
+            ("config.yaml", "checkpoint:\n  sync_interval: 300 # seconds\n  auto_resume: true\n", "auto_resume"),
+            ("config.json", '{"runs": [{"autoResume": "latest"}]}', "autoResume"),
+            ("train.properties", "save=300\ncheckpoint.auto_resume=true\n", "checkpoint.auto_resume"),
+            ("TRAIN.TOML", 'auto-resume = "yes"', "auto-resume"),
+        )
+    ),
+    invalid("CKP02", config_map(**FILE_RESUMES), gang(""), says='data["config.yaml"] is auto_resume, which no job reads', edge=True),
+    *(
+        valid("CKP02", config_map(**{name: text}), edge=name == "off.yaml")
+        for name, text in (
+            ("off.yaml", "auto_resume: false\n"),
+            ("remark.yaml", "# auto_resume: true\nsteps: 3\n"),
+            ("words.yaml", "why: no auto_resume here\n"),
+            ("nested.yaml", "auto_resume: {every: 3}\n"),
+            ("broken.yaml", "auto_resume: [true\n"),
+            ("off.properties", "#auto_resume=true\nauto_resume=off\n"),
+            ("train.py", "auto_resume = True\n"),
+            ("README", "auto_resume: true\n"),
+        )
+    ),
+    valid("CKP02", config_map(**FILE_RESUMES), gang("", {"configMap": {"name": "settings"}})),
     valid("CKP01", ranks(1, 1), edge=True),
     invalid("CKP01", ranks(1, 2), says="/state/ckpt.pt; allowed: a folder", edge=True),
     invalid("CKP01", ranks(2, 1), says="/state/ckpt.pt; allowed: a folder", edge=True),
