@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from guardrails import command, environment
+from guardrails import command, environment, gang
 from guardrails.document import DocumentError, read_yaml
 from guardrails.fsx_link import CHECKPOINT
 from guardrails.links import decided, named
@@ -13,12 +13,24 @@ from guardrails.lustre import SCRATCH, Shape, file_system, storage_class
 from guardrails.node import Node, Undecided
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
-from guardrails.template import GPU, LAUNCHER, POD_TYPES, WORKER, PodTemplate, only_launches, pod_templates
-from guardrails.tokens import CONFIG_MAP, LUSTRE, MPI_JOB, PERSISTENT_VOLUME, STORAGE_CLASS, VOLCANO_JOB, VOLUME_CLAIM
+from guardrails.template import GPU, LAUNCHER, POD_TYPES, SUBMITTER, WORKER, PodTemplate, only_launches, pod_templates
+from guardrails.tokens import (
+    CONFIG_MAP,
+    DEPLOYMENT,
+    LUSTRE,
+    MPI_JOB,
+    PERSISTENT_VOLUME,
+    RAY_CLUSTER,
+    RAY_JOB,
+    REPLICA_SET,
+    STORAGE_CLASS,
+    VOLCANO_JOB,
+    VOLUME_CLAIM,
+)
 from guardrails.upload import uploads
 from guardrails.volcano_admission import mpi_tasks
 from guardrails.volume import claim_of, lustre_of, volume_of
-from guardrails.world import TRAINERS, mounted_config_maps, programs, trains
+from guardrails.world import TRAINERS, mounted_config_maps, namespace, programs, reads, trains
 
 _DIRECTORY = ("--save", "--save-dir")
 # Beside one of those they may be for logs, or for a checkpoint that is read.
@@ -30,6 +42,12 @@ _DIRECTORY_VARIABLES = frozenset({"CHECKPOINT_DIR", "CHECKPOINT_PATH", "CKPT_DIR
 _OVERRIDE, _KEEP_OVERRIDE = "checkpoint.directory=", "checkpoint.keep="
 _RELATIVE = re.compile(r"(?!([0-9]+|true|false|yes|no|none)$)[\w.][\w./-]*", re.IGNORECASE)
 _MOVES = re.compile(r"cd|pushd|--?wdir|-wd|--chdir(=.*)?|.*\.sh|.*entrypoint.*")
+_LASTING = "a path on a claim of lasting storage, or an upload beside it"
+# Copies of a server, unless a launcher of theirs trains.
+_COPIES = frozenset({DEPLOYMENT, REPLICA_SET})
+_SERVES = re.compile(r"serv|infer|predict|chat|demo|app", re.IGNORECASE)
+_STORAGE_PATH = re.compile(r"^[^#\n]*\bstorage_path\s*=\s*['\"](/[^'\"$\n]*)['\"]", re.MULTILINE)
+_SENDS = re.compile(r"storage_filesystem|s3|upload|fsspec", re.IGNORECASE)
 _NOT_KEPT = ("configMap", "secret", "downwardAPI", "projected")
 _FILE = re.compile(r".*\.(pt|pth|ckpt|bin|safetensors|tar)")
 # Whether rank 0 alone saves is the program's affair.
@@ -94,13 +112,67 @@ class _Mount:
 
 
 def _place(program: Program, report: Report) -> None:
-    for job in program.of(*sorted(TRAINERS)):
+    for job in program.of(*sorted(TRAINERS | _COPIES)):
         with report.part():
-            for template in pod_templates(job) if trains(job) else ():
+            for template in pod_templates(job) if job.type in _COPIES or trains(job) else ():
                 for index, container in enumerate(template.containers()):
                     with report.part():
-                        writers = _ranks(job, template) if index == 0 else []
-                        _container_place(job, container, writers or [_Writer(template, container)], program, report)
+                        if job.type not in _COPIES or _is_run_of_training(container):
+                            writers = _ranks(job, template) if index == 0 else []
+                            _container_place(job, container, writers or [_Writer(template, container)], program, report)
+    for job in program.of(RAY_JOB):
+        with report.part():
+            _entrypoint(job, program, report)
+    for code in program.of(CONFIG_MAP):
+        for _, text in code.at("data").entries():
+            with report.part():
+                _storage_path(code, text, program, report)
+
+
+def _is_run_of_training(container: Node) -> bool:
+    """Whether a launcher starts what says by its name that it trains; what else copies of a pod run is a server."""
+    names = [command.base(call.expand(call.program)) for call in gang.calls(container)]
+    return any(command.is_of_training(name) and not _SERVES.search(name) for name in names)
+
+
+def _entrypoint(job: Resource, program: Program, report: Report) -> None:
+    """What the driver of a RayJob is told to save: it runs in the head, and its workers in the groups with devices."""
+    entrypoint, pods = job.at("spec", "entrypoint"), [each for each in pod_templates(job) if each.role != SUBMITTER]
+    writers = [_Writer(each, container) for each in pods for container in list(each.containers())[:1]]
+    if not entrypoint.text() or not any(each.devices() for each in pods):
+        return
+    driver = Node({**(writers[0].container.value or {}), "command": ["sh", "-c", entrypoint.text()], "args": []})
+    for _, folders in _directories(driver, writers):
+        faults = [_fault_in_all(job, driver, writers, folder, program) for folder in folders]
+        if all(faults):
+            report.refuse(job, entrypoint, allowed=_LASTING, found=faults[-1])
+
+
+def _fault_in_all(job: Resource, driver: Node, writers: Sequence[_Writer], folder: str, program: Program) -> str:
+    """Why an absolute path is lost wherever the program may write it; empty where one of the places lasts."""
+    reasons = [_lost(job, driver, each, posixpath.normpath(folder), program) for each in writers] if folder.startswith("/") else []
+    return f"{folder} ({reasons[-1]})" if reasons and all(reasons) else ""
+
+
+def _storage_path(code: Resource, text: Node, program: Program, report: Report) -> None:
+    """Where Ray Train's workers leave checkpoints, by code in a ConfigMap: a place that all nodes share, or Ray itself stops."""
+    clusters = [each for each in program.of(RAY_CLUSTER, RAY_JOB) if namespace(each) == namespace(code)]
+    paths = [posixpath.normpath(path) for path in _STORAGE_PATH.findall(text.text())] if clusters else []
+    if not paths or _SENDS.search(text.text()):
+        return
+    read_by = [each for each in clusters if reads(each, code, program)]
+    found = [_fault_in_groups(each, path, program) for each in read_by or clusters for path in paths]
+    if found and all(found):
+        # Code that no pod mounts may be run in another cluster than those that are seen.
+        tell = report.refuse if read_by else report.advise
+        tell(code, text, allowed=_LASTING, found=f"storage_path={found[-1]}")
+
+
+def _fault_in_groups(cluster: Resource, path: str, program: Program) -> str:
+    """Why a path is lost in the pods with devices of a Ray cluster."""
+    pods = [each for each in pod_templates(cluster) if each.devices()]
+    writers = [_Writer(each, container) for each in pods for container in list(each.containers())[:1]]
+    return _fault_in_all(cluster, Node(None), writers, path, program)
 
 
 def _ranks(job: Resource, template: PodTemplate) -> list[_Writer]:
@@ -137,7 +209,7 @@ def _fault(job: Resource, container: Node, writers: Sequence[_Writer], folder: s
         return ()
     lost = [f"{why}{each.where}" for each in writers if (why := _lost(job, container, each, path, program))]
     if lost:
-        return f"{folder} ({lost[0]})", "a path on a claim of lasting storage, or an upload beside it"
+        return f"{folder} ({lost[0]})", _LASTING
     is_one_file = path.startswith("/") and _FILE.fullmatch(path) and _are_several(writers)
     return (folder, f"a folder with one folder for each step: {_ONE_FILE}") if is_one_file else ()
 
@@ -402,7 +474,7 @@ RULES = (
         id="CKP01",
         name="job-require-lasting-checkpoints",
         title="Checkpoints go to storage that outlives the node, in a folder",
-        types=TRAINERS | {STORAGE_CLASS, VOLUME_CLAIM, PERSISTENT_VOLUME, LUSTRE},
+        types=TRAINERS | _COPIES | {RAY_CLUSTER, RAY_JOB, CONFIG_MAP, STORAGE_CLASS, VOLUME_CLAIM, PERSISTENT_VOLUME, LUSTRE},
         check=_place,
         why="a lost pod takes its checkpoints along, and a kill while one file is overwritten leaves none: measured in half of all kills.",
         fix="save to a claim on persistent Lustre or EFS, one folder for each step, or upload every checkpoint.",

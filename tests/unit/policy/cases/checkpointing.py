@@ -38,6 +38,7 @@ def held(kind: str, command: str, volume: dict[str, Any] | None = None, name: st
         tokens.JOB_SET: {"replicatedJobs": [{"name": "workers", "replicas": 1, "template": {"spec": job}}]},
         tokens.CRON_JOB: {"schedule": "0 3 * * *", "jobTemplate": {"spec": job}},
         tokens.STATEFUL_SET: {"replicas": 4, "template": {"spec": pod}, "volumeClaimTemplates": [{"metadata": {"name": "own"}}]},
+        **{each: {"replicas": 1, "template": {"spec": pod}} for each in (tokens.DEPLOYMENT, tokens.REPLICA_SET)},
         tokens.LEADER_WORKER_SET: {"replicas": 1, "leaderWorkerTemplate": {"size": 4, "workerTemplate": {"spec": pod}}},
     }
     return Thing(type=kind, name="pretrain", properties={"metadata": {"name": "pretrain"}, "spec": specs[kind]})
@@ -175,7 +176,25 @@ def reading(kind: str, spec: dict[str, Any], sources: dict[str, list[str]] | Non
     return Thing(type=kind, name="reader", properties={"metadata": {"name": "reader"}, "spec": spec}, sources=sources or {})
 
 
+def ray(kind: str, entrypoint: str = "", volume: dict[str, Any] | None = None, head: dict[str, Any] | None = None) -> Thing:
+    """A Ray cluster, or a job of one, with one volume at /state in its workers and maybe another one in its head, and the code of a map."""
+    front: dict[str, Any] = {"name": "ray", "volumeMounts": [{"name": "state", "mountPath": "/state"}]}
+    worker = {**front, "resources": {"limits": {GPU: 8}}}
+    code = {"name": "code", "configMap": {"name": "settings"}}
+    pods = {"containers": [worker], "volumes": [{"name": "state", **(volume or CLAIM)}, *([] if entrypoint else [code])]}
+    heads = {"containers": [front], "volumes": [{"name": "state", **(head or volume or CLAIM)}]}
+    group = {"groupName": "gpu", "replicas": 4, "template": {"spec": pods}}
+    cluster = {"headGroupSpec": {"template": {"spec": heads}}, "workerGroupSpecs": [group]}
+    spec = {"entrypoint": entrypoint, "rayClusterSpec": cluster} if kind == tokens.RAY_JOB else cluster
+    return Thing(type=kind, name="tune", properties={"metadata": {"name": "tune"}, "spec": spec})
+
+
+def trainer_code(path: str, more: str = "") -> Thing:
+    return config_map(**{"train.py": f'{more}\nTorchTrainer(loop, run_config=RunConfig(name="tune", storage_path="{path}"))\n'})
+
+
 RESUME = config_map(auto_resume="true")
+IN_OTHER_NAMESPACE = {**trainer_code("/tmp/x").properties, "metadata": {"name": "settings", "namespace": "other"}}
 FILE_RESUMES = {"config.yaml": "auto_resume: true\n"}
 FROM_MAP = {"name": "x", "envFrom": [{"configMapRef": {"name": "settings"}}]}
 KEY_OF_MAP = {"name": "x", "env": [{"name": "RESUME", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "auto_resume"}}}]}
@@ -394,6 +413,42 @@ CASES = (
         )
     ),
     valid("CKP02", config_map(**FILE_RESUMES), gang("", {"configMap": {"name": "settings"}})),
+    # Copies of a pod train where a launcher of theirs says so.
+    *(
+        case
+        for kind in (tokens.DEPLOYMENT, tokens.REPLICA_SET)
+        for case in (
+            invalid("CKP01", held(kind, "torchrun --nproc-per-node=8 train.py --save /state/run", EMPTY), says="(on emptyDir state)"),
+            invalid("CKP01", held(kind, "torchrun train.py --save /tmp/run"), says="is /tmp/run (in the container's own"),
+            valid("CKP01", held(kind, "torchrun train.py --save /state/run")),
+            valid("CKP01", held(kind, "torchrun serve_finetuned.py --save-dir /tmp/cache"), edge=True),
+            valid("CKP01", held(kind, "torchrun run.py --save-dir /tmp/cache")),
+            valid("CKP01", held(kind, "python3 train.py --save-dir /tmp/cache")),
+        )
+    ),
+    # What a driver of Ray is told, and where Ray Train keeps what its workers report.
+    invalid("CKP01", ray(tokens.RAY_JOB, "python train.py --save /state/x", EMPTY), says="spec.entrypoint is /state/x (on emptyDir"),
+    invalid("CKP01", ray(tokens.RAY_JOB, "cd /app && python train.py --save /tmp/x"), says="/tmp/x (in the container's own file system)"),
+    valid("CKP01", ray(tokens.RAY_JOB, "python train.py --save /state/x")),
+    valid("CKP01", ray(tokens.RAY_JOB, "python train.py --save /state/x", EMPTY, CLAIM), edge=True),
+    valid("CKP01", ray(tokens.RAY_JOB, "python train.py --save /state/x && aws s3 sync /state/x s3://bucket/x", EMPTY)),
+    valid("CKP01", ray(tokens.RAY_JOB, "python train.py --save x", EMPTY)),
+    *(
+        case
+        for kind in (tokens.RAY_JOB, tokens.RAY_CLUSTER)
+        for case in (
+            invalid("CKP01", ray(kind), trainer_code("/tmp/x"), says='data["train.py"] is storage_path=/tmp/x (in the container'),
+            invalid("CKP01", ray(kind, "", EMPTY, CLAIM), trainer_code("/state/x"), says="/state/x (on emptyDir state)", edge=True),
+            invalid("CKP01", ray(kind, "python train.py"), trainer_code("/tmp/x"), says="storage_path=/tmp/x (in the container"),
+            valid("CKP01", ray(kind), trainer_code("/state/x")),
+            valid("CKP01", ray(kind), trainer_code("s3://bucket/x")),
+            valid("CKP01", ray(kind), trainer_code("$HOME/x")),
+            valid("CKP01", ray(kind), trainer_code("/tmp/x", "import boto3, s3fs")),
+            valid("CKP01", ray(kind), config_map(**{"train.py": '# RunConfig(storage_path="/tmp/x")'})),
+        )
+    ),
+    valid("CKP01", trainer_code("/tmp/x")),
+    valid("CKP01", ray(tokens.RAY_CLUSTER), replace(trainer_code("/tmp/x"), properties=IN_OTHER_NAMESPACE)),
     valid("CKP01", ranks(1, 1), edge=True),
     invalid("CKP01", ranks(1, 2), says="/state/ckpt.pt; allowed: a folder", edge=True),
     invalid("CKP01", ranks(2, 1), says="/state/ckpt.pt; allowed: a folder", edge=True),
