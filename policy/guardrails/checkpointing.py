@@ -69,6 +69,13 @@ _WITHOUT_STATE = {
     "--no-save-optim": "the optimizer",
     "--no-save-rng": "the random generators",
 }
+_OFF_FLAG = frozenset({"false", "0", "no"})
+_TRAINER_SETTINGS = (
+    ("--save-strategy", ("no",), "steps: nothing is saved, and a lost pod starts the run over"),
+    ("--save-steps", ("0",), "a number of steps, or a share of them: the Trainer saves none at 0"),
+    ("--save-steps", ("1",), "as many steps as a lost pod may cost: a save after each takes longer than the step"),
+    ("--ignore-data-skip", ("true", "1", "yes"), "false: a resume reads the epoch's first batches again"),
+)
 _RESUME = re.compile(r"auto[-_]?resume", re.IGNORECASE)
 _STRUCTURED, _LINES = (".yaml", ".yml", ".json"), (".properties", ".env", ".ini", ".conf", ".cfg", ".toml")
 _LINE = re.compile(r"^[ \t]*([\w.-]+)[ \t]*[=:][ \t]*['\"]?([^\s'\"#;]+)", re.MULTILINE)
@@ -386,6 +393,8 @@ def _kept(program: Program, report: Report) -> None:
                 for container in template.containers():
                     with report.part():
                         _retention(job, container, report)
+                    with report.part():
+                        _of_trainer(job, template, container, report)
     _read_settings(program, report)
 
 
@@ -398,8 +407,35 @@ def _retention(job: Resource, container: Node, report: Report) -> None:
         report.refuse(job, place, allowed=allowed, found=f"{max(kept)} checkpoint kept")
     for option, missing in _WITHOUT_STATE.items():
         values = [value for call in calls if (value := call.option(option)) is not None]
-        if values and all(value.lower() not in ("false", "0", "no") for value in values):
+        if values and all(value.lower() not in _OFF_FLAG for value in values):
             report.refuse(job, place, allowed=f"the whole state: a resume needs {missing}", found=option)
+
+
+def _of_trainer(job: Resource, template: PodTemplate, container: Node, report: Report) -> None:
+    """Settings of Hugging Face's Trainer that leave nothing to resume from, or no whole thing."""
+    place, calls = command.place(container), [call for call in programs(container) if call.option("--output-dir")]
+    several = template.devices() > 1 or gang.size(job, template) > 1
+    for option, value, allowed in _TRAINER_SETTINGS if several and calls else ():
+        # One call of several may be a trial.
+        if all((call.option(option) or "").lower() in value for call in calls):
+            report.advise(job, place, allowed=allowed, found=f"{option}={calls[-1].option(option)}")
+    for call in calls:
+        each = call.option("--save-on-each-node")
+        shared = (
+            each is not None and each.lower() not in _OFF_FLAG and gang.size(job, template) > 1 and _is_shared(template, container, call)
+        )
+        if shared:
+            allowed = "false: each node writes the same files of one claim over those of the others"
+            report.refuse(job, place, allowed=allowed, found=f"--save-on-each-node beside {call.option('--output-dir')}")
+
+
+def _is_shared(template: PodTemplate, container: Node, call: command.Invocation) -> bool:
+    """Whether the pods of a template write to one folder of one claim."""
+    folder = call.option("--output-dir") or ""
+    mount = _innermost(list(_own_mounts(template, container)), posixpath.normpath(folder)) if "$" not in folder else None
+    volume = mount.volume if mount is not None else None
+    of_pod = mount is not None and mount.place.at("subPathExpr").present
+    return volume is not None and not of_pod and volume.at("persistentVolumeClaim").present
 
 
 def _numbers_kept(call: command.Invocation) -> list[int]:
@@ -491,7 +527,7 @@ RULES = (
         check=_kept,
         why="the one checkpoint that is kept may be the torn one, or lack what an exact resume needs: there is nothing to go on from.",
         fix="keep at least two, save optimizer, schedule, scaler, generators and data position, and resume in the program itself.",
-        source="field guide section on checkpoints",
+        source="field guide section on checkpoints; transformers: TrainingArguments",
         valid=(_job("--save /state/pretrain --keep 3", _CLAIM),),
         invalid=(_job("--save /state/pretrain --keep 1", _CLAIM),),
     ),

@@ -195,6 +195,8 @@ def trainer_code(path: str, more: str = "") -> Thing:
 
 RESUME = config_map(auto_resume="true")
 IN_OTHER_NAMESPACE = {**trainer_code("/tmp/x").properties, "metadata": {"name": "settings", "namespace": "other"}}
+MOUNTED_BY_POD = {f"{b.TASK_CONTAINER}/volumeMounts": [{"name": "state", "mountPath": "/state", "subPathExpr": "$(HOSTNAME)"}]}
+A_RANK = {"spec/tasks/0/replicas": 1, f"{b.TASK_CONTAINER}/resources": {"limits": {GPU: 1}}}
 FILE_RESUMES = {"config.yaml": "auto_resume: true\n"}
 FROM_MAP = {"name": "x", "envFrom": [{"configMapRef": {"name": "settings"}}]}
 KEY_OF_MAP = {"name": "x", "env": [{"name": "RESUME", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "auto_resume"}}}]}
@@ -449,6 +451,35 @@ CASES = (
     ),
     valid("CKP01", trainer_code("/tmp/x")),
     valid("CKP01", ray(tokens.RAY_CLUSTER), replace(trainer_code("/tmp/x"), properties=IN_OTHER_NAMESPACE)),
+    # Settings of Hugging Face's Trainer.
+    *(
+        invalid("CKP02", gang(f"--output_dir /state/run {setting}"), says=says)
+        for setting, says in (
+            ("--save_strategy=no", "is --save-strategy=no; allowed: steps: nothing is saved"),
+            ("--save_strategy NO --save_steps 500", "is --save-strategy=NO; allowed: steps"),
+            ("--save_steps=0", "is --save-steps=0; allowed: a number of steps"),
+            ("--save-steps 1", "is --save-steps=1; allowed: as many steps as a lost pod may cost"),
+            ("--ignore_data_skip=True", "is --ignore-data-skip=True; allowed: false: a resume reads"),
+            ("--save_on_each_node=True", "is --save-on-each-node beside /state/run; allowed: false: each node"),
+            ("--save_on_each_node", "is --save-on-each-node beside /state/run"),
+        )
+    ),
+    *(
+        valid("CKP02", gang(arguments), edge=arguments.endswith("2"))
+        for arguments in (
+            "--output_dir /state/run --save_strategy=steps --save_steps 500",
+            "--output_dir /state/run --save_strategy=epoch",
+            "--output_dir /state/run --save_steps 2",
+            "--output_dir /state/run --save_steps 0.1",
+            "--output_dir /state/run --ignore_data_skip False --save_on_each_node=False",
+            "--output_dir /state/$(HOSTNAME) --save_on_each_node=True",
+            "--save_strategy=no",
+        )
+    ),
+    valid("CKP02", gang("--output_dir /state/run --save_on_each_node=True", EMPTY)),
+    valid("CKP02", gang("--output_dir /state/run --save_on_each_node=True", None, **MOUNTED_BY_POD)),
+    valid("CKP02", gang("--output_dir /state/run --save_strategy=no", None, **A_RANK)),
+    valid("CKP02", script("torchrun train.py --output_dir /state/a --save_strategy no", "torchrun train.py --output_dir /state/b")),
     valid("CKP01", ranks(1, 1), edge=True),
     invalid("CKP01", ranks(1, 2), says="/state/ckpt.pt; allowed: a folder", edge=True),
     invalid("CKP01", ranks(2, 1), says="/state/ckpt.pt; allowed: a folder", edge=True),
