@@ -130,10 +130,11 @@ def _place(program: Program, report: Report) -> None:
     for job in program.of(RAY_JOB):
         with report.part():
             _entrypoint(job, program, report)
-    for code in program.of(CONFIG_MAP):
-        for _, text in code.at("data").entries():
-            with report.part():
-                _storage_path(code, text, program, report)
+    for code in program.of(CONFIG_MAP) if program.has((RAY_CLUSTER, RAY_JOB)) else ():
+        with report.part():
+            for _, text in code.at("data").entries():
+                with report.part():
+                    _storage_path(code, text, program, report)
 
 
 def _is_run_of_training(container: Node) -> bool:
@@ -163,16 +164,17 @@ def _fault_in_all(job: Resource, driver: Node, writers: Sequence[_Writer], folde
 
 def _storage_path(code: Resource, text: Node, program: Program, report: Report) -> None:
     """Where Ray Train's workers leave checkpoints, by code in a ConfigMap: a place that all nodes share, or Ray itself stops."""
-    clusters = [each for each in program.of(RAY_CLUSTER, RAY_JOB) if namespace(each) == namespace(code)]
-    paths = [posixpath.normpath(path) for path in _STORAGE_PATH.findall(text.text())] if clusters else []
+    paths = [posixpath.normpath(path) for path in _STORAGE_PATH.findall(text.text())]
     if not paths or _SENDS.search(text.text()):
         return
+    clusters = [each for each in program.of(RAY_CLUSTER, RAY_JOB) if namespace(each) == namespace(code)]
     read_by = [each for each in clusters if reads(each, code, program)]
-    found = [_fault_in_groups(each, path, program) for each in read_by or clusters for path in paths]
-    if found and all(found):
-        # Code that no pod mounts may be run in another cluster than those that are seen.
+    faults = [[_fault_in_groups(each, path, program) for path in paths] for each in read_by or clusters]
+    lost = [found[-1] for found in faults if all(found)]
+    # Code that no pod mounts may be run in any of the clusters, or in another one.
+    if lost and (read_by or len(lost) == len(clusters)):
         tell = report.refuse if read_by else report.advise
-        tell(code, text, allowed=_LASTING, found=f"storage_path={found[-1]}")
+        tell(code, text, allowed=_LASTING, found=f"storage_path={lost[-1]}")
 
 
 def _fault_in_groups(cluster: Resource, path: str, program: Program) -> str:

@@ -450,6 +450,11 @@ CASES = (
         )
     ),
     valid("CKP01", trainer_code("/tmp/x")),
+    valid("CKP01", ray(tokens.RAY_CLUSTER), Thing(type=tokens.CONFIG_MAP, name="empty", properties={"metadata": {"name": "empty"}})),
+    # Code that no pod mounts may be for the cluster that keeps it; what one mounts is lost in that one.
+    invalid("CKP01", ray(tokens.RAY_CLUSTER, "-", EMPTY), ray(tokens.RAY_JOB, "-", EMPTY), trainer_code("/state/x"), says="on emptyDir"),
+    valid("CKP01", ray(tokens.RAY_CLUSTER, "-", EMPTY), ray(tokens.RAY_JOB, "-"), trainer_code("/state/x"), edge=True),
+    invalid("CKP01", ray(tokens.RAY_CLUSTER, "", EMPTY), ray(tokens.RAY_JOB, "-"), trainer_code("/state/x"), says="(on emptyDir state)"),
     valid("CKP01", ray(tokens.RAY_CLUSTER), replace(trainer_code("/tmp/x"), properties=IN_OTHER_NAMESPACE)),
     # Settings of Hugging Face's Trainer.
     *(
