@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from guardrails.program import Program
 
 
-# A name in capitals, or what Helm and the like fill in; a command line, a script and a variable may have their own.
+# A name in capitals, or what Helm and the like fill in; a command line, a script, a variable and values of a chart may have their own.
 _PLACEHOLDER = re.compile(r"[^\s;&|]*(\$\{[A-Z][A-Z0-9_]*\}|\{\{[^{}\n]*\}\})[^\s;&|]*")
-_FILLED_LATER = re.compile(r"(^|\.)(command|args|data|env|entrypoint|userData)\b")
+_FILLED_LATER = re.compile(r"(^|\.)(command|args|data|env|entrypoint|userData|values|valuesObject)\b")
 _LEFT_IN = " (a placeholder was left in: fill the template in first)"
 
 
