@@ -1,8 +1,9 @@
 """Multi-node trainers on plain pods: ranks meet at one address, and each device has one process."""
 
 import re
+from collections.abc import Sequence
 
-from guardrails import command, gang
+from guardrails import command, environment, gang
 from guardrails.facts import load
 from guardrails.indexed_job import indexed
 from guardrails.meeting import meeting_point
@@ -17,7 +18,16 @@ from guardrails.tokens import CONFIG_MAP, CRON_JOB, HYPERPOD_JOB, JOB, JOB_SET, 
 
 _TOLD = POD_TYPES - {HYPERPOD_JOB}
 """The kinds whose ranks meet as their pods say; of a HyperPodPyTorchJob SageMaker's operator tells each what to do."""
-_WORKERS = re.compile(r"resources_per_worker\s*=\s*\{[^}]{0,200}['\"]GPU['\"]\s*:\s*([0-9]+(?:\.[0-9]+)?)")
+_WORKERS = re.compile(
+    r"resources_per_worker\s*=\s*(?:\{[^}]{0,200}['\"]GPU['\"]\s*:|dict\((?:[^)]{0,200}[\s,])?GPU\s*=)\s*([0-9]+(?:\.[0-9]+)?)"
+)
+_USES_RAY = re.compile(r"^\s*(?:import|from)\s+ray\b", re.MULTILINE)
+_ENTERED = re.compile(r"^\s*with\s+(?:ray\.)?train\.get_checkpoint\(\)\s*(?:as\b|:)", re.MULTILINE)
+_REPORT = re.compile(r"^[^#\n]*\btrain\.report\(", re.MULTILINE)
+_RANK_0 = re.compile(r"([ \t]*)if\s+(?:[\w.()]*\.)?(?:get_)?(?:world_|local_|node_)?rank(?:\(\))?\s*==\s*0\s*:(.*)")
+_ONE_WORKER = re.compile(r"num_workers\s*=\s*1\b")
+_CORES_OF_PROCESS = ("NEURON_RT_NUM_CORES", "NEURON_RT_VISIBLE_CORES")
+_CORE_RANGES = re.compile(r"[0-9]{1,6}(-[0-9]{1,6})?(,[0-9]{1,6}(-[0-9]{1,6})?)*")
 _COMPILE = "neuron_parallel_compile"
 
 
@@ -26,6 +36,8 @@ def _neuron(resource: Resource, report: Report) -> None:
         for _, text in resource.at("data").entries():
             with report.part():
                 _ray_workers(resource, text, report)
+            with report.part():
+                _ray_checkpoints(resource, text, report)
         return
     for template in pod_templates(resource):
         for container in template.containers():
@@ -61,11 +73,56 @@ def _cores(resource: Resource, template: PodTemplate, container: Node, report: R
     most = count * per_device
     if cores.integer() and cores.integer() != most:
         report.refuse(resource, cores, allowed=f"{most}: {devices.text()} devices x {per_device} cores on {family}")
+    for name in _CORES_OF_PROCESS:
+        with report.part():
+            variable = environment.last(container, name)
+            asked = _cores_asked(name, variable.text) if variable else 0
+            if variable and asked > most:
+                allowed = f"at most {most} cores: {devices.text()} devices x {per_device} on {family}"
+                report.refuse(resource, variable.value, allowed=allowed, found=f"{name}={variable.text}")
     for call in gang.calls(container):
         each = gang.number(call, container, "--nproc-per-node")
         if each and each > most:
             allowed = f"at most {most} processes, one for each core of {devices.text()} devices"
             report.refuse(resource, command.place(container), allowed=allowed, found=f"{each} processes per node")
+
+
+def _cores_asked(name: str, text: str) -> int:
+    """How many cores a variable of the Neuron runtime takes; 0 where it says no number, or ranges that are none."""
+    if not _CORE_RANGES.fullmatch(text) or (name == _CORES_OF_PROCESS[0] and not text.isdigit()):
+        return 0
+    if name == _CORES_OF_PROCESS[0]:
+        return int(text)
+    bounds = [part.partition("-") for part in text.split(",")]
+    return sum(max(int(last or first) - int(first) + 1, 0) for first, _, last in bounds)
+
+
+def _ray_checkpoints(resource: Resource, text: Node, report: Report) -> None:
+    """Code of Ray Train that ends, or waits for ever, at its checkpoints."""
+    code = text.text()
+    if not _USES_RAY.search(code):
+        return
+    if _ENTERED.search(code):
+        allowed = "checkpoint = train.get_checkpoint(), and where it is not None: with checkpoint.as_directory()"
+        report.refuse(resource, text, allowed=allowed, found="with train.get_checkpoint()")
+    reports = len(_REPORT.findall(code))
+    if reports and not _ONE_WORKER.search(code) and _reports_of_rank_0(code.splitlines()) == reports:
+        allowed = "train.report() on every worker, with checkpoint=None on all but rank 0: each waits for the others"
+        report.refuse(resource, text, allowed=allowed, found="train.report() on rank 0 alone")
+
+
+def _reports_of_rank_0(lines: Sequence[str]) -> int:
+    """How many calls of train.report() stand in a block for rank 0 alone."""
+    found, depth = 0, -1
+    for line in lines:
+        if not line.strip():
+            continue
+        if depth >= 0 and len(line) - len(line.lstrip()) <= depth:
+            depth = -1
+        if depth < 0 and (opened := _RANK_0.match(line)):
+            depth = len(opened[1])
+        found += int(depth >= 0 and _REPORT.match(line) is not None)
+    return found
 
 
 def _ray_workers(resource: Resource, text: Node, report: Report) -> None:
@@ -146,9 +203,9 @@ RULES = (
         title="Neuron cores follow from devices, compiling is not training, a Ray worker is one GPU",
         types=POD_TYPES | {CONFIG_MAP},
         check=_neuron,
-        why="nothing is trained, or one device of eight is used, without any error.",
+        why="nothing is trained, or one device of eight is used, without any error; code of Ray stops, or waits for ever, at a checkpoint.",
         fix="count cores by the family (2 per device on trn1, 8 on trn2), train after compiling, give each Ray worker one GPU.",
-        source="field guide sections on Neuron and Ray; Karpenter 1.14.1 instance-type reference",
+        source="field guide sections on Neuron and Ray; Ray 2.58: train.report, get_checkpoint; Karpenter 1.14.1 instance-type reference",
         valid=(_neuron_job(32),),
         invalid=(_neuron_job(16),),
     ),

@@ -19,12 +19,13 @@ from guardrails.manifest import STDIN, Document, ManifestError, read_files
 from guardrails.markdown import markdown
 from guardrails.node import printable
 from guardrails.pack import PACK_NAME, VERSION
-from guardrails.row import Row, refused, row_of_verdict
+from guardrails.row import Kind, Row, refused, row_of_verdict
 from guardrails.rule import Finding
 from guardrails.sarif import sarif
 from guardrails.table import table
 
 OK, VIOLATIONS, BAD_INPUT = 0, 1, 2
+_EKSCTL = "kubernetes:eksctl.io/"
 
 
 def write_json(rows: Sequence[Row], fallback: str) -> str:
@@ -56,7 +57,13 @@ def check(paths: Sequence[str], *, configuration: Configuration | None = None, s
     for verdict in verdicts:
         document = by_place.get(verdict.urn)
         rows.append(row_of_verdict(verdict, file=document.file if document else "", line=_line(document, verdict.finding)))
-    return rows
+    return rows + [_unjudged(document) for document in documents if document.resource.type.startswith(_EKSCTL)]
+
+
+def _unjudged(document: Document) -> Row:
+    """That no rule knows what eksctl makes of its file, which otherwise would look as if all were well."""
+    message = f"{printable(document.resource.name)}: eksctl's own kinds are not judged; a NodePool, a node group of Pulumi and pods are"
+    return Row(kind=Kind.NOTE, message=message, resource=printable(document.resource.name), file=document.file, line=document.line(""))
 
 
 def load_configuration(path: str | None) -> Configuration:

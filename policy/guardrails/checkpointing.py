@@ -5,19 +5,32 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from guardrails import command, environment
+from guardrails import command, environment, gang
+from guardrails.document import DocumentError, read_yaml
 from guardrails.fsx_link import CHECKPOINT
 from guardrails.links import decided, named
 from guardrails.lustre import SCRATCH, Shape, file_system, storage_class
 from guardrails.node import Node, Undecided
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
-from guardrails.template import GPU, LAUNCHER, POD_TYPES, WORKER, PodTemplate, only_launches, pod_templates
-from guardrails.tokens import CONFIG_MAP, LUSTRE, MPI_JOB, PERSISTENT_VOLUME, STORAGE_CLASS, VOLCANO_JOB, VOLUME_CLAIM
+from guardrails.template import GPU, LAUNCHER, POD_TYPES, SUBMITTER, WORKER, PodTemplate, only_launches, pod_templates
+from guardrails.tokens import (
+    CONFIG_MAP,
+    DEPLOYMENT,
+    LUSTRE,
+    MPI_JOB,
+    PERSISTENT_VOLUME,
+    RAY_CLUSTER,
+    RAY_JOB,
+    REPLICA_SET,
+    STORAGE_CLASS,
+    VOLCANO_JOB,
+    VOLUME_CLAIM,
+)
 from guardrails.upload import uploads
 from guardrails.volcano_admission import mpi_tasks
 from guardrails.volume import claim_of, class_name, lustre_of, volume_of
-from guardrails.world import TRAINERS, mounted_config_maps, programs, trains
+from guardrails.world import TRAINERS, mounted_config_maps, namespace, programs, reads, trains
 
 _DIRECTORY = ("--save", "--save-dir")
 # Beside one of those they may be for logs, or for a checkpoint that is read.
@@ -29,6 +42,12 @@ _DIRECTORY_VARIABLES = frozenset({"CHECKPOINT_DIR", "CHECKPOINT_PATH", "CKPT_DIR
 _OVERRIDE, _KEEP_OVERRIDE = "checkpoint.directory=", "checkpoint.keep="
 _RELATIVE = re.compile(r"(?!([0-9]+|true|false|yes|no|none)$)[\w.][\w./-]*", re.IGNORECASE)
 _MOVES = re.compile(r"cd|pushd|--?wdir|-wd|--chdir(=.*)?|.*\.sh|.*entrypoint.*")
+_LASTING = "a path on a claim of lasting storage, or an upload beside it"
+# Copies of a server, unless a launcher of theirs trains.
+_COPIES = frozenset({DEPLOYMENT, REPLICA_SET})
+_SERVES = re.compile(r"serv|infer|predict|chat|demo|app", re.IGNORECASE)
+_STORAGE_PATH = re.compile(r"^[^#\n]*\bstorage_path\s*=\s*['\"](/[^'\"$\n]*)['\"]", re.MULTILINE)
+_SENDS = re.compile(r"storage_filesystem|s3|upload|fsspec", re.IGNORECASE)
 _NOT_KEPT = ("configMap", "secret", "downwardAPI", "projected")
 _FILE = re.compile(r".*\.(pt|pth|ckpt|bin|safetensors|tar)")
 # Whether rank 0 alone saves is the program's affair.
@@ -50,7 +69,17 @@ _WITHOUT_STATE = {
     "--no-save-optim": "the optimizer",
     "--no-save-rng": "the random generators",
 }
+_OFF_FLAG = frozenset({"false", "0", "no"})
+_TRAINER_SETTINGS = (
+    ("--save-strategy", ("no",), "steps: nothing is saved, and a lost pod starts the run over"),
+    ("--save-steps", ("0",), "a number of steps, or a share of them: the Trainer saves none at 0"),
+    ("--save-steps", ("1",), "as many steps as a lost pod may cost: a save after each takes longer than the step"),
+    ("--ignore-data-skip", ("true", "1", "yes"), "false: a resume reads the epoch's first batches again"),
+)
 _RESUME = re.compile(r"auto[-_]?resume", re.IGNORECASE)
+_STRUCTURED, _LINES = (".yaml", ".yml", ".json"), (".properties", ".env", ".ini", ".conf", ".cfg", ".toml")
+_LINE = re.compile(r"^[ \t]*([\w.-]+)[ \t]*[=:][ \t]*['\"]?([^\s'\"#;]+)", re.MULTILINE)
+_OFF = frozenset({"false", "0", "no", "off", "none", "null", ""})
 
 
 @dataclass(frozen=True)
@@ -90,13 +119,69 @@ class _Mount:
 
 
 def _place(program: Program, report: Report) -> None:
-    for job in program.of(*sorted(TRAINERS)):
+    for job in program.of(*sorted(TRAINERS | _COPIES)):
         with report.part():
-            for template in pod_templates(job) if trains(job) else ():
+            for template in pod_templates(job) if job.type in _COPIES or trains(job) else ():
                 for index, container in enumerate(template.containers()):
                     with report.part():
-                        writers = _ranks(job, template) if index == 0 else []
-                        _container_place(job, container, writers or [_Writer(template, container)], program, report)
+                        if job.type not in _COPIES or _is_run_of_training(container):
+                            writers = _ranks(job, template) if index == 0 else []
+                            _container_place(job, container, writers or [_Writer(template, container)], program, report)
+    for job in program.of(RAY_JOB):
+        with report.part():
+            _entrypoint(job, program, report)
+    for code in program.of(CONFIG_MAP) if program.has((RAY_CLUSTER, RAY_JOB)) else ():
+        with report.part():
+            for _, text in code.at("data").entries():
+                with report.part():
+                    _storage_path(code, text, program, report)
+
+
+def _is_run_of_training(container: Node) -> bool:
+    """Whether a launcher starts what says by its name that it trains; what else copies of a pod run is a server."""
+    names = [command.base(call.expand(call.program)) for call in gang.calls(container)]
+    return any(command.is_of_training(name) and not _SERVES.search(name) for name in names)
+
+
+def _entrypoint(job: Resource, program: Program, report: Report) -> None:
+    """What the driver of a RayJob is told to save: it runs in the head, and its workers in the groups with devices."""
+    entrypoint, pods = job.at("spec", "entrypoint"), [each for each in pod_templates(job) if each.role != SUBMITTER]
+    writers = [_Writer(each, container) for each in pods for container in list(each.containers())[:1]]
+    if not entrypoint.text() or not any(each.devices() for each in pods):
+        return
+    driver = Node({**(writers[0].container.value or {}), "command": ["sh", "-c", entrypoint.text()], "args": []})
+    for _, folders in _directories(driver, writers):
+        faults = [_fault_in_all(job, driver, writers, folder, program) for folder in folders]
+        if all(faults):
+            report.refuse(job, entrypoint, allowed=_LASTING, found=faults[-1])
+
+
+def _fault_in_all(job: Resource, driver: Node, writers: Sequence[_Writer], folder: str, program: Program) -> str:
+    """Why an absolute path is lost wherever the program may write it; empty where one of the places lasts."""
+    reasons = [_lost(job, driver, each, posixpath.normpath(folder), program) for each in writers] if folder.startswith("/") else []
+    return f"{folder} ({reasons[-1]})" if reasons and all(reasons) else ""
+
+
+def _storage_path(code: Resource, text: Node, program: Program, report: Report) -> None:
+    """Where Ray Train's workers leave checkpoints, by code in a ConfigMap: a place that all nodes share, or Ray itself stops."""
+    paths = [posixpath.normpath(path) for path in _STORAGE_PATH.findall(text.text())]
+    if not paths or _SENDS.search(text.text()):
+        return
+    clusters = [each for each in program.of(RAY_CLUSTER, RAY_JOB) if namespace(each) == namespace(code)]
+    read_by = [each for each in clusters if reads(each, code, program)]
+    faults = [[_fault_in_groups(each, path, program) for path in paths] for each in read_by or clusters]
+    lost = [found[-1] for found in faults if all(found)]
+    # Code that no pod mounts may be run in any of the clusters, or in another one.
+    if lost and (read_by or len(lost) == len(clusters)):
+        tell = report.refuse if read_by else report.advise
+        tell(code, text, allowed=_LASTING, found=f"storage_path={lost[-1]}")
+
+
+def _fault_in_groups(cluster: Resource, path: str, program: Program) -> str:
+    """Why a path is lost in the pods with devices of a Ray cluster."""
+    pods = [each for each in pod_templates(cluster) if each.devices()]
+    writers = [_Writer(each, container) for each in pods for container in list(each.containers())[:1]]
+    return _fault_in_all(cluster, Node(None), writers, path, program)
 
 
 def _ranks(job: Resource, template: PodTemplate) -> list[_Writer]:
@@ -133,7 +218,7 @@ def _fault(job: Resource, container: Node, writers: Sequence[_Writer], folder: s
         return ()
     lost = [f"{why}{each.where}" for each in writers if (why := _lost(job, container, each, path, program))]
     if lost:
-        return f"{folder} ({lost[0]})", "a path on a claim of lasting storage, or an upload beside it"
+        return f"{folder} ({lost[0]})", _LASTING
     is_one_file = path.startswith("/") and _FILE.fullmatch(path) and _are_several(writers)
     return (folder, f"a folder with one folder for each step: {_ONE_FILE}") if is_one_file else ()
 
@@ -310,6 +395,8 @@ def _kept(program: Program, report: Report) -> None:
                 for container in template.containers():
                     with report.part():
                         _retention(job, container, report)
+                    with report.part():
+                        _of_trainer(job, template, container, report)
     _read_settings(program, report)
 
 
@@ -322,8 +409,35 @@ def _retention(job: Resource, container: Node, report: Report) -> None:
         report.refuse(job, place, allowed=allowed, found=f"{max(kept)} checkpoint kept")
     for option, missing in _WITHOUT_STATE.items():
         values = [value for call in calls if (value := call.option(option)) is not None]
-        if values and all(value.lower() not in ("false", "0", "no") for value in values):
+        if values and all(value.lower() not in _OFF_FLAG for value in values):
             report.refuse(job, place, allowed=f"the whole state: a resume needs {missing}", found=option)
+
+
+def _of_trainer(job: Resource, template: PodTemplate, container: Node, report: Report) -> None:
+    """Settings of Hugging Face's Trainer that leave nothing to resume from, or no whole thing."""
+    place, calls = command.place(container), [call for call in programs(container) if call.option("--output-dir")]
+    several = template.devices() > 1 or gang.size(job, template) > 1
+    for option, value, allowed in _TRAINER_SETTINGS if several and calls else ():
+        # One call of several may be a trial.
+        if all((call.option(option) or "").lower() in value for call in calls):
+            report.advise(job, place, allowed=allowed, found=f"{option}={calls[-1].option(option)}")
+    for call in calls:
+        each = call.option("--save-on-each-node")
+        shared = (
+            each is not None and each.lower() not in _OFF_FLAG and gang.size(job, template) > 1 and _is_shared(template, container, call)
+        )
+        if shared:
+            allowed = "false: each node writes the same files of one claim over those of the others"
+            report.refuse(job, place, allowed=allowed, found=f"--save-on-each-node beside {call.option('--output-dir')}")
+
+
+def _is_shared(template: PodTemplate, container: Node, call: command.Invocation) -> bool:
+    """Whether the pods of a template write to one folder of one claim."""
+    folder = call.option("--output-dir") or ""
+    mount = _innermost(list(_own_mounts(template, container)), posixpath.normpath(folder)) if "$" not in folder else None
+    volume = mount.volume if mount is not None else None
+    of_pod = mount is not None and mount.place.at("subPathExpr").present
+    return volume is not None and not of_pod and volume.at("persistentVolumeClaim").present
 
 
 def _numbers_kept(call: command.Invocation) -> list[int]:
@@ -337,11 +451,36 @@ def _read_settings(program: Program, report: Report) -> None:
     """Resume settings in a ConfigMap that no pod of the program reads."""
     for settings in program.of(CONFIG_MAP):
         with report.part():
-            found = [(key, value) for key, value in settings.at("data").entries() if _RESUME.search(key)]
+            found = [(key, node) for name, node in settings.at("data").entries() for key in _resume_settings(name, node, report)]
             if not found or decided([_is_read_by(pod, settings) for pod in program.of(*sorted(POD_TYPES))]):
                 continue
-            for key, value in found:
-                report.refuse(settings, value, allowed="a setting of the program that trains", found=f"{key}, which no job reads")
+            for key, node in found:
+                report.refuse(settings, node, allowed="a setting of the program that trains", found=f"{key}, which no job reads")
+
+
+def _resume_settings(name: str, node: Node, report: Report) -> list[str]:
+    """The resume settings that a key of a ConfigMap is, or that are on in the file under it."""
+    if _RESUME.search(name):
+        return [name]
+    with report.part():
+        if name.lower().endswith((*_STRUCTURED, *_LINES)) and _RESUME.search(node.text()):
+            keys = _LINE.findall(node.text()) if name.lower().endswith(_LINES) else list(_pairs(node.text()))
+            return [key for key, value in dict(keys).items() if _RESUME.search(key) and value.lower() not in _OFF]
+    return []
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    """Each key of a YAML or JSON text at whatever depth, and its plain value; none of a text that can't be read."""
+    try:
+        left = [Node(document) for document in read_yaml(text)]
+    except DocumentError:
+        return
+    while left:
+        node = left.pop()
+        for key, member in node.entries():
+            yield key, "" if isinstance(member.raw, dict | list) else member.text()
+            left.append(member)
+        left.extend(node.elements())
 
 
 def _is_read_by(pod: Resource, settings: Resource) -> bool | Undecided:
@@ -373,7 +512,7 @@ RULES = (
         id="CKP01",
         name="job-require-lasting-checkpoints",
         title="Checkpoints go to storage that outlives the node, in a folder",
-        types=TRAINERS | {STORAGE_CLASS, VOLUME_CLAIM, PERSISTENT_VOLUME, LUSTRE},
+        types=TRAINERS | _COPIES | {RAY_CLUSTER, RAY_JOB, CONFIG_MAP, STORAGE_CLASS, VOLUME_CLAIM, PERSISTENT_VOLUME, LUSTRE},
         check=_place,
         why="a lost pod takes its checkpoints along, and a kill while one file is overwritten leaves none: measured in half of all kills.",
         fix="save to a claim on persistent Lustre or EFS, one folder for each step, or upload every checkpoint.",
@@ -390,7 +529,7 @@ RULES = (
         check=_kept,
         why="the one checkpoint that is kept may be the torn one, or lack what an exact resume needs: there is nothing to go on from.",
         fix="keep at least two, save optimizer, schedule, scaler, generators and data position, and resume in the program itself.",
-        source="field guide section on checkpoints",
+        source="field guide section on checkpoints; transformers: TrainingArguments",
         valid=(_job("--save /state/pretrain --keep 3", _CLAIM),),
         invalid=(_job("--save /state/pretrain --keep 1", _CLAIM),),
     ),

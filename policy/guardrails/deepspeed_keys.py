@@ -1,6 +1,7 @@
 """DeepSpeed's keys: those that it reads."""
 
 import difflib
+import re
 
 from guardrails.deepspeed_fields import sections
 from guardrails.deepspeed_optimizer import parameters
@@ -9,6 +10,7 @@ from guardrails.facts import load
 from guardrails.rule import Report, Resource
 
 _FACTS = load("deepspeed")
+_OF_THE_PROGRAM = re.compile(r"resume|interval|every|keep|max_", re.IGNORECASE)
 _NEAR = 0.8
 """How alike a key and a known one are at least where the known one is meant."""
 
@@ -77,3 +79,6 @@ def _open_keys(config: Resource, report: Report) -> None:
                 report.advise(config, node, allowed=f"{renamed[name]}: DeepSpeed no longer reads {name}", found="set")
             elif name not in known and not _is_remark(name) and (near := difflib.get_close_matches(name, known, n=1, cutoff=_NEAR)):
                 report.refuse(config, node, allowed=f"a key of {section}, such as {near[0]}", found="set, and DeepSpeed does not read it")
+            elif section == "checkpoint" and name not in known and _OF_THE_PROGRAM.search(name):
+                allowed = "nothing: DeepSpeed saves, keeps and resumes where the program calls it"
+                report.advise(config, node, allowed=allowed, found="set, and DeepSpeed does not read it")

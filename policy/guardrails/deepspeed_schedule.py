@@ -12,15 +12,26 @@ _NEEDED = {"total_num_steps": "the run's optimizer steps: the rate has no horizo
 def schedule(config: Resource, report: Report) -> None:
     """DSP07: a schedule has its parameters, and its warm-up ends before it does."""
     kind, params = config.at("scheduler", "type").text(), config.at("scheduler", "params")
-    known = _FACTS["schedules"].get(kind)
-    if known is None:
+    known, of_torch = _FACTS["schedules"].get(kind), _FACTS["torchSchedules"].get(kind)
+    if known is None and of_torch is None:
         return
     if not params.present:
         report.refuse(config, params, allowed=f"the parameters of {kind}, {{}} where the defaults will do")
-    for name in known["needs"]:
+    for name in of_torch if known is None else known["needs"]:
         with report.part():
             if not params.at(name).present:
                 report.refuse(config, params.at(name), allowed=_NEEDED.get(name, f"a value: {kind} has no default for it"))
+    if kind in _FACTS["risingSchedules"]:
+        allowed = (
+            "WarmupCosineLR or another that ends with the run: this one raises the rate again, the last time maybe just before the end"
+        )
+        report.advise(config, config.at("scheduler", "type"), allowed=allowed)
+    if known is not None:
+        _of_deepspeed(config, kind, params, report)
+
+
+def _of_deepspeed(config: Resource, kind: str, params: Node, report: Report) -> None:
+    known = _FACTS["schedules"][kind]
     for name, node in params.entries():
         if name not in known["needs"] and name not in known["takes"]:
             report.refuse(config, node, allowed=f"a parameter of {kind}: {', '.join([*known['needs'], *known['takes']])}", found="set")

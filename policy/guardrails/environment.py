@@ -18,6 +18,9 @@ _FORCED = frozenset(
     }
 )
 _VERBS = "RDMAV_"
+_INVENTED = frozenset({"NCCL_EFA_ENABLE", "EFA_ENABLED"})
+# NCCL takes a network by its own name, whatever its provider or library is called; the plug-in's is Libfabric, once AWS Libfabric.
+_NETWORK, _NO_NETWORKS = "NCCL_NET", frozenset({"efa", "aws-ofi", "aws-ofi-nccl"})
 _VALUE = rf"(?:{shell.DOUBLE_QUOTED}|{shell.SINGLE_QUOTED}|(?:{shell.SUBSTITUTION}|\$\{{[^{{}}]*+\}}|[^\s;&|\"'])*+)"
 _ASSIGNED = re.compile(rf"(?<![A-Za-z0-9_$.-])([A-Za-z_][A-Za-z0-9_]*+)=({_VALUE})", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -171,12 +174,18 @@ def _of_file(name: str, text: Node) -> Iterator[Variable]:
 
 
 def _judge(resource: Resource, variable: Variable, report: Report) -> None:
-    if not variable.name.startswith(_VERBS) and variable.name not in _FORCED:
+    if not variable.name.startswith(_VERBS) and variable.name not in (_NETWORK, *_INVENTED, *_FORCED):
         return
-    found = f"{variable.name}={variable.text}"
-    if variable.name.startswith(_VERBS):
+    name, found = variable.name, f"{variable.name}={variable.text}"
+    if name.startswith(_VERBS):
         report.refuse(resource, variable.value, allowed=f"no {_VERBS}* at all: libfabric decides by kernel and provider", found=found)
-    else:
+    elif name == _NETWORK and variable.text.strip().lower() in _NO_NETWORKS:
+        allowed = "unset, or AWS Libfabric: no plug-in has a network of that name, and NCCL ends without the one that it is told"
+        report.refuse(resource, variable.value, allowed=allowed, found=found)
+    elif name in _INVENTED:
+        allowed = "unset: neither NCCL nor libfabric reads it, the plug-in takes EFA by itself"
+        report.advise(resource, variable.value, allowed=allowed, found=found)
+    elif name in _FORCED:
         report.advise(resource, variable.value, allowed="unset: the EFA plug-in of NCCL chooses it by instance type", found=found)
 
 
@@ -243,9 +252,10 @@ RULES = (
         title="Nothing overrides what the EFA plug-in of NCCL tunes itself",
         types=POD_TYPES | IN_PART | {CONFIG_MAP},
         check=_forced,
-        why="settings copied from another type or release make collectives slow without an error; RDMAV_FORK_SAFE breaks on new kernels.",
+        why="settings copied from another type or release make collectives slow without an error; RDMAV_FORK_SAFE breaks on new kernels, "
+        "and NCCL ends at a network that no plug-in has.",
         fix="remove the variable; NCCL_DEBUG=WARN is fine.",
-        source="aws-ofi-nccl 1.21.1 doc/efa-env-var; mpirun -x of Open MPI, -genv of MPICH",
+        source="aws-ofi-nccl 1.21.1 doc/efa-env-var; NCCL: NCCL_NET; mpirun -x of Open MPI, -genv of MPICH",
         valid=_pod(NCCL_DEBUG="WARN"),
         invalid=_pod(RDMAV_FORK_SAFE="1"),
     ),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from guardrails import command, gang
 from guardrails.node import Node
-from guardrails.placing import DO_NOT_DISRUPT
+from guardrails.placing import DO_NOT_DISRUPT, wanted_labels
 from guardrails.pod_requests import KINDS, asked, of_the_pod
 from guardrails.quantity import MEBIBYTE, quantity
 from guardrails.rule import Example, Report, Resource, Rule
@@ -25,6 +25,7 @@ _SHARED_MEMORY = "/dev/shm"
 _LAUNCHERS = command.TORCHRUN | command.DEEPSPEED | {"accelerate"}
 _LOADERS = re.compile(r"-{0,2}(?:[\w.-]*[._-])?(?:num[_-])?workers(?:=(.+))?", re.IGNORECASE)
 _RAY = frozenset({RAY_CLUSTER, RAY_JOB, RAY_SERVICE})
+_NODE_GROUPS = frozenset({"eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name"})
 
 
 def _shared_memory(resource: Resource, report: Report) -> None:
@@ -177,7 +178,9 @@ def _protected(resource: Resource, template: PodTemplate, report: Report) -> Non
     if resource.type == NODE_SET and not annotation.present:
         annotation = resource.at("metadata", "annotations", DO_NOT_DISRUPT)
     if annotation.text() != "true":
-        report.refuse(resource, annotation, allowed='"true" on each pod of a job that has devices or starts over as a whole')
+        # Karpenter has no say over nodes of a managed group, for which the pod asks by name.
+        tell = report.advise if not _NODE_GROUPS.isdisjoint(wanted_labels(template)) else report.refuse
+        tell(resource, annotation, allowed='"true" on each pod of a job that has devices or starts over as a whole')
 
 
 def _grace(resource: Resource, grace: Node, report: Report) -> None:

@@ -122,8 +122,14 @@ def _sizes(resource: Resource, group: Node, report: Report) -> None:
 def _version(resource: Resource, group: Node, report: Report) -> None:
     said, installed = cluster_of(resource).at("rayVersion"), _installed(group)
     named = _VERSION.fullmatch(said.text())
-    if named and installed and named.groups() != installed.groups():
-        report.refuse(resource, said, allowed=f"{installed[0]}, the Ray of image {ray_container(group).at('image').text()}")
+    if not named or not installed or named.groups() == installed.groups():
+        return
+    image = ray_container(group).at("image")
+    others = [other for each in groups(resource) if (other := _installed(each))]
+    if any(other.groups() == named.groups() for other in others):
+        report.refuse(resource, image, allowed=f"one of Ray {named[0]}, as rayVersion and the image of another group say")
+    else:
+        report.refuse(resource, said, allowed=f"{installed[0]}, the Ray of image {image.text()}")
 
 
 def _installed(group: Node) -> re.Match[str] | None:

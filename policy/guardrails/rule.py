@@ -1,5 +1,6 @@
 """What a rule is: which resources it judges, how it reports, and what it tells the reader to do."""
 
+import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,6 +11,17 @@ from guardrails.secret import HIDDEN, Secrets, hidden, is_secret, redacted
 
 if TYPE_CHECKING:
     from guardrails.program import Program
+
+
+# A name in capitals, or what Helm and the like fill in; a command line, a script, a variable and values of a chart may have their own.
+_PLACEHOLDER = re.compile(r"[^\s;&|]*(\$\{[A-Z][A-Z0-9_]*\}|\{\{[^{}\n]*\}\})[^\s;&|]*")
+_FILLED_LATER = re.compile(r"(^|\.)(command|args|data|env|entrypoint|userData|values|valuesObject)\b")
+_LEFT_IN = " (a placeholder was left in: fill the template in first)"
+
+
+def _is_placeholder(node: Node) -> bool:
+    """Whether a value is one of a template, so that what a rule says of its form misses the point."""
+    return isinstance(node.raw, str) and bool(_PLACEHOLDER.fullmatch(node.raw)) and not _FILLED_LATER.search(node.path)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +94,7 @@ class Report:
 
     def _add(self, resource: Resource, node: Node, allowed: str, words: tuple[Any, str], *, advice: bool) -> None:
         found, remark = words
+        remark += _LEFT_IN if _is_placeholder(node) else ""
         path, value = node.path, node.raw if found is None else found
         secrets = resource.secrets | self.others()
         if secrets:

@@ -4,12 +4,25 @@ from collections.abc import Sequence
 
 import pytest
 
-from guardrails import RULES
+from guardrails import RULES, tokens
 from guardrails.judge import by_id
 from guardrails.template import GPU
 from tests.unit.policy import builders as b
 from tests.unit.policy.analyzer import Thing, analyze
-from tests.unit.policy.cases import batch_job, csi, custom_resource, deepspeed, eks, mpi, network, pod, pod_memory, ray, volcano
+from tests.unit.policy.cases import (
+    batch_job,
+    checkpointing,
+    csi,
+    custom_resource,
+    deepspeed,
+    eks,
+    mpi,
+    network,
+    pod,
+    pod_memory,
+    ray,
+    volcano,
+)
 
 pytestmark = pytest.mark.policy
 
@@ -38,6 +51,12 @@ ADVICE: Sequence[tuple[str, tuple[Thing, ...]]] = (
     ("POD07", (pod_memory.working(pod_memory.SMALL, sizeLimit="1Gi"),)),
     ("POD07", (pod_memory.shm(),)),
     ("POD09", (pod_memory.trainer(pod_memory.KEPT),)),
+    ("POD09", (pod_memory.trainer(terminationGracePeriodSeconds=300, nodeSelector={"eks.amazonaws.com/nodegroup": "gpu"}),)),
+    ("CKP01", (checkpointing.ray(tokens.RAY_CLUSTER, "python train.py"), checkpointing.trainer_code("/tmp/x"))),
+    ("CKP02", (checkpointing.gang("--output_dir /state/run --save_strategy=no"),)),
+    ("DSP07", (deepspeed.schedule("CosineAnnealingWarmRestarts", T_0=100),)),
+    ("DSP05", (deepspeed.ds(checkpoint={"auto_resume": True}),)),
+    ("ENV01", (network.pod(env={"NCCL_EFA_ENABLE": "1"}),)),
     ("RAY04", (ray.ending(),)),
     ("VOL01", (b.mpi_job({volcano.GANG: {"queue": "training"}}),)),
     ("VOL01", (volcano.steps(3, volcano.SERVERS),)),
@@ -59,6 +78,11 @@ REFUSED: Sequence[tuple[str, tuple[Thing, ...]]] = (
     ("POD07", (pod_memory.working(None, "/dev/shm"),)),
     ("POD07", (pod_memory.working(pod_memory.SMALL, "/dev/shm", sizeLimit="1Gi"),)),
     ("POD09", (pod_memory.trainer(terminationGracePeriodSeconds=300),)),
+    ("POD09", (pod_memory.trainer(terminationGracePeriodSeconds=300, nodeSelector={"role": "gpu"}),)),
+    ("CKP01", (checkpointing.ray(tokens.RAY_CLUSTER), checkpointing.trainer_code("/tmp/x"))),
+    ("CKP02", (checkpointing.gang("--output_dir /state/run --save_on_each_node"),)),
+    ("DSP07", (deepspeed.schedule("CosineAnnealingLR"),)),
+    ("ENV01", (network.pod(env={"NCCL_NET": "efa"}),)),
     ("RAY04", (ray.ending({ray.TTL: 600}),)),
     ("VOL01", (b.mpi_job({volcano.GANG: {"minAvailable": 5}}),)),
     ("VOL01", (b.volcano_job({"spec/minAvailable": 3}),)),

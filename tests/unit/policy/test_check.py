@@ -79,6 +79,16 @@ def test_a_missing_value_is_shown_at_what_holds_it(pools: str) -> None:
     assert Path(pools).read_text().splitlines()[found.line - 1].strip() == "spec:"
 
 
+def test_a_file_of_eksctl_is_said_to_be_unjudged(tmp_path: Path) -> None:
+    (tmp_path / "eksctl.yaml").write_text(
+        "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: {name: ml}\nmanagedNodeGroups: []\n"
+    )
+    (row,) = check([str(tmp_path / "eksctl.yaml")])
+    assert (row.kind, row.resource, row.line) == (Kind.NOTE, "ml", 1)
+    assert "not judged" in row.message
+    assert main([str(tmp_path / "eksctl.yaml"), "--format", "sarif", "--output", str(tmp_path / "out")]) == 0
+
+
 def test_a_path_is_shown_from_here(pools: str, tmp_path: Path) -> None:
     for path in (str(tmp_path / pools), f"./{pools}", pools):
         assert {row.file for row in of_rule(check([path]), "KRP03")} == {"pools.yaml"}

@@ -49,3 +49,16 @@ def test_each_finding_is_told_once_though_its_rule_runs_again_and_again() -> Non
     volumes = [Thing(type=fsx.p2().type, name=name, properties=fsx.p2(importPath="s3://b").properties) for name in ("scratch", "home")]
     said = analyze(*volumes, rules=[by_id(RULES)["FSX08"]])
     assert [diagnostic.message.split(":")[0] for diagnostic in said] == ["FSX08 scratch", "FSX08 home"]
+
+
+@pytest.mark.parametrize(("image", "says"), [("${DLC_IMAGE}", True), ("{{ .Values.image }}:latest", True), ("trainer:latest", False)])
+def test_a_placeholder_that_nobody_filled_in_is_called_one(image: str, says: bool) -> None:
+    spec = {"containers": [{"name": "main", "image": image, "args": ["${NAME}"]}]}
+    (said,) = analyze(Thing(type=tokens.POD, name="rank", properties={"spec": spec}), rules=[by_id(RULES)["POD03"]])
+    assert ("a placeholder was left in" in said.message) is says
+
+
+def test_a_variable_of_a_command_line_is_no_placeholder() -> None:
+    spec = {"containers": [{"name": "main", "image": "trainer:1.2.3", "args": ["RDMAV_FORK_SAFE=${SAFE}"]}]}
+    (said,) = analyze(Thing(type=tokens.POD, name="rank", properties={"spec": spec}), rules=[by_id(RULES)["ENV01"]])
+    assert "placeholder" not in said.message

@@ -213,6 +213,13 @@ def neuron(family: str, devices: int, cores: int | None = None, *words: str, pod
     return job({**where, "spec/parallelism": pods, "spec/completions": pods})
 
 
+def neuron_told(family: str, **told: str) -> Thing:
+    """A pod with 16 devices and variables of the Neuron runtime."""
+    variables = [{"name": name, "value": value} for name, value in told.items()]
+    where = {f"{POD}/nodeSelector": {TYPE: family}, LIMITS: {"aws.amazon.com/neuron": 16}, f"{POD}/containers/0/env": variables}
+    return job({**where, COMMAND: ["python3", "train.py"], **ONE_POD})
+
+
 def neuron_by_affinity(*types: str, cores: int) -> Thing:
     terms = [{"matchExpressions": [{"key": TYPE, "operator": "In", "values": list(types)}]}]
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
@@ -387,6 +394,54 @@ _CASES = (
     invalid("JOB04", config_map(train='ScalingConfig(resources_per_worker={"GPU": 2})'), says='with "GPU": 2', edge=True),
     valid("JOB04", neuron_by_affinity("trn1.32xlarge", "trn2.48xlarge", cores=16)),
     invalid("JOB04", neuron_by_affinity("trn1.32xlarge", cores=16), says="32: 16 devices x 2 cores on trn1"),
+    # The same by the words of a call, and what the runtime is told.
+    invalid("JOB04", config_map(train="ScalingConfig(resources_per_worker=dict(CPU=8, GPU=8))"), says='with "GPU": 8'),
+    invalid("JOB04", config_map(train="ScalingConfig(resources_per_worker=dict(GPU=2))"), says='with "GPU": 2', edge=True),
+    valid("JOB04", config_map(train="ScalingConfig(resources_per_worker=dict(CPU=8, GPU=1, NO_GPU=4))")),
+    *(
+        invalid("JOB04", neuron_told(kind, **told), says=f"{says} devices x", edge=edge)
+        for kind, told, says, edge in (
+            ("trn1.32xlarge", {"NEURON_RT_NUM_CORES": "64"}, "NUM_CORES=64; allowed: at most 32 cores: 16", False),
+            ("trn1.32xlarge", {"NEURON_RT_VISIBLE_CORES": "0-63"}, "VISIBLE_CORES=0-63; allowed: at most 32 cores: 16", False),
+            ("trn2.48xlarge", {"NEURON_RT_NUM_CORES": "129"}, "NUM_CORES=129; allowed: at most 128 cores: 16", True),
+        )
+    ),
+    *(
+        valid("JOB04", neuron_told(kind, **told), edge=edge)
+        for kind, told, edge in (
+            ("trn1.32xlarge", {"NEURON_RT_NUM_CORES": "32"}, True),
+            ("trn1.32xlarge", {"NEURON_RT_VISIBLE_CORES": "0-15,16-31"}, True),
+            ("trn1.32xlarge", {"NEURON_RT_VISIBLE_CORES": "40-43"}, False),
+            ("trn1.32xlarge", {"NEURON_RT_NUM_CORES": "$(CORES)"}, False),
+            ("trn9.48xlarge", {"NEURON_RT_NUM_CORES": "640"}, False),
+        )
+    ),
+    # Ray's checkpoints.
+    *(
+        invalid("JOB04", config_map(train=f"from ray import train\n{code}"), says=says)
+        for code, says in (
+            (
+                "def loop():\n    with train.get_checkpoint() as c:\n        load(c)\n",
+                "is with train.get_checkpoint(); allowed: checkpoint =",
+            ),
+            ("if rank == 0: train.report({}, checkpoint=c)\n", "is train.report() on rank 0 alone; allowed: train.report() on every"),
+            (
+                "if train.get_context().get_world_rank() == 0:\n\n    save()\n    train.report({})\nend()\n",
+                "train.report() on rank 0 alone",
+            ),
+        )
+    ),
+    *(
+        valid("JOB04", config_map(train=code), edge="else" in code)
+        for code in (
+            "import ray\nc = train.get_checkpoint()\nwith c.as_directory() as d:\n    load(d)\n",
+            "import ray\nif rank == 0:\n    save()\ntrain.report({})\n",
+            "import ray\nif rank == 0:\n    train.report({}, checkpoint=c)\nelse:\n    train.report({})\n",
+            "import ray\nif rank == 0:\n    train.report({})\nScalingConfig(num_workers=1)\n",
+            "import ray\n# with train.get_checkpoint() as c:\n#     if rank == 0: train.report({})\n",
+            "import train\nif rank == 0: train.report({})\n",
+        )
+    ),
 )
 
 MEETING = (

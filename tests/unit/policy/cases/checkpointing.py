@@ -38,6 +38,7 @@ def held(kind: str, command: str, volume: dict[str, Any] | None = None, name: st
         tokens.JOB_SET: {"replicatedJobs": [{"name": "workers", "replicas": 1, "template": {"spec": job}}]},
         tokens.CRON_JOB: {"schedule": "0 3 * * *", "jobTemplate": {"spec": job}},
         tokens.STATEFUL_SET: {"replicas": 4, "template": {"spec": pod}, "volumeClaimTemplates": [{"metadata": {"name": "own"}}]},
+        **{each: {"replicas": 1, "template": {"spec": pod}} for each in (tokens.DEPLOYMENT, tokens.REPLICA_SET)},
         tokens.LEADER_WORKER_SET: {"replicas": 1, "leaderWorkerTemplate": {"size": 4, "workerTemplate": {"spec": pod}}},
     }
     return Thing(type=kind, name="pretrain", properties={"metadata": {"name": "pretrain"}, "spec": specs[kind]})
@@ -182,7 +183,28 @@ def reading(kind: str, spec: dict[str, Any], sources: dict[str, list[str]] | Non
     return Thing(type=kind, name="reader", properties={"metadata": {"name": "reader"}, "spec": spec}, sources=sources or {})
 
 
+def ray(kind: str, entrypoint: str = "", volume: dict[str, Any] | None = None, head: dict[str, Any] | None = None) -> Thing:
+    """A Ray cluster, or a job of one, with one volume at /state in its workers and maybe another one in its head, and the code of a map."""
+    front: dict[str, Any] = {"name": "ray", "volumeMounts": [{"name": "state", "mountPath": "/state"}]}
+    worker = {**front, "resources": {"limits": {GPU: 8}}}
+    code = {"name": "code", "configMap": {"name": "settings"}}
+    pods = {"containers": [worker], "volumes": [{"name": "state", **(volume or CLAIM)}, *([] if entrypoint else [code])]}
+    heads = {"containers": [front], "volumes": [{"name": "state", **(head or volume or CLAIM)}]}
+    group = {"groupName": "gpu", "replicas": 4, "template": {"spec": pods}}
+    cluster = {"headGroupSpec": {"template": {"spec": heads}}, "workerGroupSpecs": [group]}
+    spec = {"entrypoint": entrypoint, "rayClusterSpec": cluster} if kind == tokens.RAY_JOB else cluster
+    return Thing(type=kind, name="tune", properties={"metadata": {"name": "tune"}, "spec": spec})
+
+
+def trainer_code(path: str, more: str = "") -> Thing:
+    return config_map(**{"train.py": f'{more}\nTorchTrainer(loop, run_config=RunConfig(name="tune", storage_path="{path}"))\n'})
+
+
 RESUME = config_map(auto_resume="true")
+IN_OTHER_NAMESPACE = {**trainer_code("/tmp/x").properties, "metadata": {"name": "settings", "namespace": "other"}}
+MOUNTED_BY_POD = {f"{b.TASK_CONTAINER}/volumeMounts": [{"name": "state", "mountPath": "/state", "subPathExpr": "$(HOSTNAME)"}]}
+A_RANK = {"spec/tasks/0/replicas": 1, f"{b.TASK_CONTAINER}/resources": {"limits": {GPU: 1}}}
+FILE_RESUMES = {"config.yaml": "auto_resume: true\n"}
 FROM_MAP = {"name": "x", "envFrom": [{"configMapRef": {"name": "settings"}}]}
 KEY_OF_MAP = {"name": "x", "env": [{"name": "RESUME", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "auto_resume"}}}]}
 OF_MAP = {"name": "v", "configMap": {"name": "settings"}}
@@ -378,6 +400,101 @@ CASES = (
     invalid("CKP02", gang("--no-save-rng"), says="the random generators"),
     invalid("CKP02", replace(config_map(readme="how we train"), name="readme"), RESUME, says="data.auto_resume is auto_resume", edge=True),
     invalid("CKP02", config_map(auto_resume="true"), gang(""), says="data.auto_resume is auto_resume, which no job reads"),
+    # The same in a file's text, where it is a setting that is on.
+    *(
+        invalid("CKP02", config_map(**{name: text}), says=f"{key}, which no job reads")
+        for name, text, key in (
+            ("config.yaml", "checkpoint:\n  sync_interval: 300 # seconds\n  auto_resume: true\n", "auto_resume"),
+            ("config.json", '{"runs": [{"autoResume": "latest"}]}', "autoResume"),
+            ("train.properties", "save=300\ncheckpoint.auto_resume=true\n", "checkpoint.auto_resume"),
+            ("TRAIN.TOML", 'auto-resume = "yes"', "auto-resume"),
+        )
+    ),
+    invalid("CKP02", config_map(**FILE_RESUMES), gang(""), says='data["config.yaml"] is auto_resume, which no job reads', edge=True),
+    *(
+        valid("CKP02", config_map(**{name: text}), edge=name == "off.yaml")
+        for name, text in (
+            ("off.yaml", "auto_resume: false\n"),
+            ("remark.yaml", "# auto_resume: true\nsteps: 3\n"),
+            ("words.yaml", "why: no auto_resume here\n"),
+            ("nested.yaml", "auto_resume: {every: 3}\n"),
+            ("broken.yaml", "auto_resume: [true\n"),
+            ("off.properties", "#auto_resume=true\nauto_resume=off\n"),
+            ("train.py", "auto_resume = True\n"),
+            ("README", "auto_resume: true\n"),
+        )
+    ),
+    valid("CKP02", config_map(**FILE_RESUMES), gang("", {"configMap": {"name": "settings"}})),
+    # Copies of a pod train where a launcher of theirs says so.
+    *(
+        case
+        for kind in (tokens.DEPLOYMENT, tokens.REPLICA_SET)
+        for case in (
+            invalid("CKP01", held(kind, "torchrun --nproc-per-node=8 train.py --save /state/run", EMPTY), says="(on emptyDir state)"),
+            invalid("CKP01", held(kind, "torchrun train.py --save /tmp/run"), says="is /tmp/run (in the container's own"),
+            valid("CKP01", held(kind, "torchrun train.py --save /state/run")),
+            valid("CKP01", held(kind, "torchrun serve_finetuned.py --save-dir /tmp/cache"), edge=True),
+            valid("CKP01", held(kind, "torchrun run.py --save-dir /tmp/cache")),
+            valid("CKP01", held(kind, "python3 train.py --save-dir /tmp/cache")),
+        )
+    ),
+    # What a driver of Ray is told, and where Ray Train keeps what its workers report.
+    invalid("CKP01", ray(tokens.RAY_JOB, "python train.py --save /state/x", EMPTY), says="spec.entrypoint is /state/x (on emptyDir"),
+    invalid("CKP01", ray(tokens.RAY_JOB, "cd /app && python train.py --save /tmp/x"), says="/tmp/x (in the container's own file system)"),
+    valid("CKP01", ray(tokens.RAY_JOB, "python train.py --save /state/x")),
+    valid("CKP01", ray(tokens.RAY_JOB, "python train.py --save /state/x", EMPTY, CLAIM), edge=True),
+    valid("CKP01", ray(tokens.RAY_JOB, "python train.py --save /state/x && aws s3 sync /state/x s3://bucket/x", EMPTY)),
+    valid("CKP01", ray(tokens.RAY_JOB, "python train.py --save x", EMPTY)),
+    *(
+        case
+        for kind in (tokens.RAY_JOB, tokens.RAY_CLUSTER)
+        for case in (
+            invalid("CKP01", ray(kind), trainer_code("/tmp/x"), says='data["train.py"] is storage_path=/tmp/x (in the container'),
+            invalid("CKP01", ray(kind, "", EMPTY, CLAIM), trainer_code("/state/x"), says="/state/x (on emptyDir state)", edge=True),
+            invalid("CKP01", ray(kind, "python train.py"), trainer_code("/tmp/x"), says="storage_path=/tmp/x (in the container"),
+            valid("CKP01", ray(kind), trainer_code("/state/x")),
+            valid("CKP01", ray(kind), trainer_code("s3://bucket/x")),
+            valid("CKP01", ray(kind), trainer_code("$HOME/x")),
+            valid("CKP01", ray(kind), trainer_code("/tmp/x", "import boto3, s3fs")),
+            valid("CKP01", ray(kind), config_map(**{"train.py": '# RunConfig(storage_path="/tmp/x")'})),
+        )
+    ),
+    valid("CKP01", trainer_code("/tmp/x")),
+    valid("CKP01", ray(tokens.RAY_CLUSTER), Thing(type=tokens.CONFIG_MAP, name="empty", properties={"metadata": {"name": "empty"}})),
+    # Code that no pod mounts may be for the cluster that keeps it; what one mounts is lost in that one.
+    invalid("CKP01", ray(tokens.RAY_CLUSTER, "-", EMPTY), ray(tokens.RAY_JOB, "-", EMPTY), trainer_code("/state/x"), says="on emptyDir"),
+    valid("CKP01", ray(tokens.RAY_CLUSTER, "-", EMPTY), ray(tokens.RAY_JOB, "-"), trainer_code("/state/x"), edge=True),
+    invalid("CKP01", ray(tokens.RAY_CLUSTER, "", EMPTY), ray(tokens.RAY_JOB, "-"), trainer_code("/state/x"), says="(on emptyDir state)"),
+    valid("CKP01", ray(tokens.RAY_CLUSTER), replace(trainer_code("/tmp/x"), properties=IN_OTHER_NAMESPACE)),
+    # Settings of Hugging Face's Trainer.
+    *(
+        invalid("CKP02", gang(f"--output_dir /state/run {setting}"), says=says)
+        for setting, says in (
+            ("--save_strategy=no", "is --save-strategy=no; allowed: steps: nothing is saved"),
+            ("--save_strategy NO --save_steps 500", "is --save-strategy=NO; allowed: steps"),
+            ("--save_steps=0", "is --save-steps=0; allowed: a number of steps"),
+            ("--save-steps 1", "is --save-steps=1; allowed: as many steps as a lost pod may cost"),
+            ("--ignore_data_skip=True", "is --ignore-data-skip=True; allowed: false: a resume reads"),
+            ("--save_on_each_node=True", "is --save-on-each-node beside /state/run; allowed: false: each node"),
+            ("--save_on_each_node", "is --save-on-each-node beside /state/run"),
+        )
+    ),
+    *(
+        valid("CKP02", gang(arguments), edge=arguments.endswith("2"))
+        for arguments in (
+            "--output_dir /state/run --save_strategy=steps --save_steps 500",
+            "--output_dir /state/run --save_strategy=epoch",
+            "--output_dir /state/run --save_steps 2",
+            "--output_dir /state/run --save_steps 0.1",
+            "--output_dir /state/run --ignore_data_skip False --save_on_each_node=False",
+            "--output_dir /state/$(HOSTNAME) --save_on_each_node=True",
+            "--save_strategy=no",
+        )
+    ),
+    valid("CKP02", gang("--output_dir /state/run --save_on_each_node=True", EMPTY)),
+    valid("CKP02", gang("--output_dir /state/run --save_on_each_node=True", None, **MOUNTED_BY_POD)),
+    valid("CKP02", gang("--output_dir /state/run --save_strategy=no", None, **A_RANK)),
+    valid("CKP02", script("torchrun train.py --output_dir /state/a --save_strategy no", "torchrun train.py --output_dir /state/b")),
     valid("CKP01", ranks(1, 1), edge=True),
     invalid("CKP01", ranks(1, 2), says="/state/ckpt.pt; allowed: a folder", edge=True),
     invalid("CKP01", ranks(2, 1), says="/state/ckpt.pt; allowed: a folder", edge=True),

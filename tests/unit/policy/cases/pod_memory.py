@@ -182,6 +182,13 @@ CASES = (
     invalid(
         "POD09", trainer({"annotations": {"karpenter.sh/do-not-disrupt": "false"}}, terminationGracePeriodSeconds=300), says="is false"
     ),
+    # Nodes of a managed group are none of Karpenter's: advice.
+    *(
+        invalid(
+            "POD09", trainer(terminationGracePeriodSeconds=300, nodeSelector={label: "gpu"}), says='do-not-disrupt"] is unset', edge=True
+        )
+        for label in ("eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name", "role")
+    ),
     # A pod of no job counts where it trains: a test, a server or a notebook goes elsewhere when its node does.
     *(
         valid("POD09", alone(line, image), edge=edge)

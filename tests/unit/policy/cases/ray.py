@@ -31,6 +31,7 @@ _CLUSTER: dict[str, Any] = {
 HEAD, GROUP = "headGroupSpec", "workerGroupSpecs/0"
 PARAMS = f"{GROUP}/rayStartParams"
 IMAGE_OF_GROUP = f"{GROUP}/template/spec/containers/0/image"
+IMAGE_OF_HEAD = f"{HEAD}/template/spec/containers/0/image"
 HEAD_SERVICE = f"{HEAD}/headService"
 HEAD_LIMITS = f"{HEAD}/template/spec/containers/0/resources/limits"
 
@@ -139,6 +140,14 @@ CASES = (
     invalid("RAY01", cluster({f"{GROUP}/resources": {"nvidia.com/GPU": "2"}}), says='allowed: "4", the GPU limit'),
     valid("RAY01", cluster({f"{HEAD}/rayStartParams": {}, f"{HEAD}/resources": {"cpu": "0"}})),
     valid("RAY02", cluster({IMAGE_OF_GROUP: "registry.example/ray-finetune:1.4.2"})),
+    # Of three that say a version, the one that says another is wrong.
+    invalid(
+        "RAY02",
+        cluster({IMAGE_OF_GROUP: "rayproject/ray:2.9.0"}),
+        says="image is rayproject/ray:2.9.0; allowed: one of Ray 2.55.0, as rayVersion and the image of another group say",
+    ),
+    invalid("RAY02", cluster({IMAGE_OF_HEAD: "ray:2.9.0"}), says="spec.headGroupSpec.template.spec.containers[0].image is ray:2.9.0"),
+    invalid("RAY02", cluster({IMAGE_OF_HEAD: "ray:2.9.0", IMAGE_OF_GROUP: "ray:2.9.0"}), says="rayVersion is 2.55.0; allowed: 2.9.0"),
     invalid(
         "RAY02",
         cluster({"enableInTreeAutoscaling": True, f"{GROUP}/maxReplicas": b.DELETE}),
