@@ -3,21 +3,21 @@
 from guardrails.facts import load
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
-from guardrails.tokens import NODE_SET, SLURM_CONTROLLER
+from guardrails.tokens import NODE_SET, SLURM_CONTROLLER, UNSERVED
 
 _GROUP = "slinky.slurm.net"
 _FACTS = load("slurm")
 _SERVED = f"{_GROUP}/{_FACTS['version']}"
 _LONGEST_CLUSTER_NAME = 40
-_WRONG_TYPES = frozenset(
-    [f"kubernetes:{_SERVED}:{kind}" for kind in _FACTS["notKinds"]]
-    + [f"kubernetes:{_GROUP}/{version}:{kind}" for version in _FACTS["oldVersions"] for kind in (*_FACTS["kinds"], *_FACTS["notKinds"])]
-    + [f"kubernetes:{group}:{kind}" for group in _FACTS["otherGroups"] for kind in (*_FACTS["kinds"], *_FACTS["notKinds"])]
+_OF_OTHER_GROUPS = frozenset(
+    f"kubernetes:{group}:{kind}" for group in _FACTS["otherGroups"] for kind in (*_FACTS["kinds"], *_FACTS["notKinds"])
 )
 
 
 def _kind(resource: Resource, report: Report) -> None:
-    version, _, kind = resource.type.removeprefix("kubernetes:").rpartition(":")
+    if resource.type == UNSERVED and _GROUP not in resource.written:
+        return
+    version, _, kind = (resource.written or resource.type).removeprefix("kubernetes:").rpartition(":")
     if kind not in _FACTS["kinds"]:
         allowed = f"{', '.join(_FACTS['kinds'])} of {_SERVED}"
         report.refuse(resource, resource.at("kind"), allowed=allowed, found=f"{kind} of {version}")
@@ -108,7 +108,7 @@ RULES = (
         id="SLK01",
         name="slurm-require-served-kind",
         title="Slurm objects are of kinds that Slinky serves",
-        types=_WRONG_TYPES,
+        types=_OF_OTHER_GROUPS | {UNSERVED},
         check=_kind,
         why="the API server knows no such kind, and nothing is made.",
         fix="use Controller, NodeSet, LoginSet, Accounting, RestApi or Token of slinky.slurm.net/v1beta1.",
