@@ -1,7 +1,8 @@
 """The chart of a Slurm cluster on Kubernetes: what its values make of Slinky's objects."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from guardrails.chart import Chart, charts_of, version
 from guardrails.node import Node
@@ -22,6 +23,22 @@ class Member:
         """What counts of a setting; the place in the set itself where neither says it."""
         own, default = self.own.at(*keys), self.defaults.at(*keys)
         return default if default.present and not own.present else own
+
+    def merged(self, *keys: str) -> Node:
+        """What counts of a mapping, key by key."""
+        own, default = self.own.at(*keys), self.defaults.at(*keys)
+        place = own if own.raw else default
+        both = isinstance(own.raw, Mapping) and isinstance(default.raw, Mapping)
+        return Node(_laid(own.raw, default.raw), place.path, place.owner) if both else place
+
+
+def _laid(own: Mapping[str, Any], default: Mapping[str, Any]) -> dict[str, Any]:
+    """A mapping laid on its defaults, as Helm's mergeOverwrite does it: nothing takes the place of something."""
+    said = {key: value for key, value in own.items() if value is not None}
+    below = {
+        key: _laid(value, default[key]) for key, value in said.items() if isinstance(value, dict) and isinstance(default.get(key), dict)
+    }
+    return {**default, **said, **below}
 
 
 def slurm_charts(resource: Resource) -> Iterator[Chart]:

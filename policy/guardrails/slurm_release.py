@@ -6,7 +6,7 @@ from guardrails.chart import Chart
 from guardrails.facts import load
 from guardrails.node import Node
 from guardrails.rule import Report, Resource
-from guardrails.slurm_chart import Member, members, slurm_charts
+from guardrails.slurm_chart import members, slurm_charts
 
 _FACTS = load("slurm")
 # Slurm's releases are called by year and month; what else a tag says, such as the system, follows.
@@ -36,22 +36,13 @@ def of_charts(resource: Resource, report: Report) -> None:
                         _image(resource, chart.value(part, container, "image"), report)
         with report.part():
             for member in members(chart, "nodesets"):
-                _image(resource, _image_of(member), report)
+                _image(resource, member.merged("slurmd", "image"), report)
 
 
 def _is_elsewhere(chart: Chart, part: str) -> bool:
     """Whether the chart makes nothing of a part; accounting is off unless it is switched on."""
     unused = part == "accounting" and chart.value(part, "enabled").value is not True
     return unused or chart.value(part, "external").value is True
-
-
-def _image_of(member: Member) -> Node:
-    """The image of a set, each key of which the defaults say where the set does not."""
-    own, default = (each.at("slurmd", "image") for each in (member.own, member.defaults))
-    place = own if own.present else default
-    if isinstance(own.raw, dict) and isinstance(default.raw, dict):
-        return Node({**default.raw, **own.raw}, place.path, place.owner)
-    return place
 
 
 def _image(resource: Resource, place: Node, report: Report) -> None:
