@@ -748,6 +748,49 @@ CLASSES = (
     invalid("KRP12", template("#!/bin/sh\ncurl -sL https://example.com/install.sh | sudo bash\n"), says="curl -sL"),
     invalid("KRP12", node_class({"spec/userData": "git clone x; curl https://raw.example/org/repo/main/setup.sh"}), says="/main/setup.sh"),
     invalid("KRP12", node_class({"spec/userData": "nvidia-smi -ac 1593,1410"}), says="no fixed clocks"),
+    *(
+        invalid("KRP12", template(f"#!/bin/bash\n{line}\n"), says=f"a script with {line}; allowed: pinned releases")
+        for line in (
+            "yum install -y aws-neuronx-runtime-lib aws-neuronx-collectives",
+            "dnf install -y nvidia-driver",
+            "sudo -E apt-get -y install nvidia-driver-550",
+            "DEBIAN_FRONTEND=noninteractive apt-get install -y nvidia-driver-550-server",
+            "dnf install -y aws-neuronx-dkms",
+            "apt-get install aws-neuronx-dkms=2.* -y",
+            "dnf upgrade -y --releasever=latest",
+            "dnf --releasever latest update",
+            "apt-get dist-upgrade -y",
+            "aws s3 cp s3://ec2-linux-nvidia-drivers/latest/ . --recursive",
+            "git clone https://github.com/aws/aws-ofi-nccl",
+            "git clone --depth 1 https://github.com/aws/aws-ofi-nccl.git /opt/ofi",
+        )
+    ),
+    invalid("KRP12", template("yum update -y\n"), says="a script with yum update -y; allowed: a newer image"),
+    invalid("KRP12", template("if true; then sudo dnf upgrade; fi\n"), says="sudo dnf upgrade", edge=True),
+    invalid(
+        "KRP12", node_class({"spec/userData": "runcmd:\n  - yum -y install \\\n    aws-neuronx-dkms\n"}), says="aws-neuronx-dkms; allowed"
+    ),
+    *(
+        valid("KRP12", template(f"{line}\n"), edge=True)
+        for line in (
+            "yum install -y aws-neuronx-dkms-2.18.12.0",
+            "apt-get install -y aws-neuronx-dkms=2.18.12.0 nvidia-driver-550=550.127.05-0ubuntu1",
+            "dnf install -y nvidia-driver-550.127.05-1.amzn2023",
+            "dnf install -y nvidia-driver-$DRIVER",
+            "yum versionlock add aws-neuronx-dkms-2.18.12.0\nyum install -y aws-neuronx-dkms",
+            "yum install -y htop nvidia-container-toolkit amazon-efs-utils",
+            "yum update -y amazon-ssm-agent",
+            "apt-get update -y",
+            "# yum update -y",
+            "echo yum update",
+            "pip install -U torch",
+            "aws s3 cp s3://ec2-linux-nvidia-drivers/g5-550.127.05/ . --recursive",
+            "aws s3 cp boot.log s3://ours/latest/boot.log",
+            "git clone -b v1.14.0 https://github.com/aws/aws-ofi-nccl",
+            "git clone https://github.com/aws/aws-ofi-nccl /opt/ofi\ngit -C /opt/ofi checkout 0123abc",
+            "git clone https://github.com/aws/aws-ofi-nccl-notes",
+        )
+    ),
     valid("KRP13", node_class({"spec/placementGroupSelector": {"name": "p5"}}), chart("1.14.1")),
     valid("KRP13", node_class({"spec/networkInterfaces": EFA_ONLY}), chart("1.11.0"), edge=True),
     valid("KRP13", node_class(), chart("1.8.2")),
