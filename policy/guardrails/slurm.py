@@ -49,13 +49,18 @@ def _settings(resource: Resource, report: Report) -> None:
 def _fields(resource: Resource, report: Report) -> None:
     kind = resource.type.rpartition(":")[2]
     for name, value in resource.at("spec").entries():
-        if not value.present:
-            continue
-        if name not in _FACTS["fields"][kind]:
-            report.refuse(resource, value, allowed=_instead(kind, name), found=f"set, but a {kind} has no such field")
-        elif value.known and _FACTS["fields"][kind][name]:
-            for wrong in _NO_SCHEMAS.mismatches(value, {"type": _FACTS["fields"][kind][name]}):
-                report.refuse(resource, value, allowed=wrong.allowed, remark=wrong.remark)
+        with report.part():
+            _field(resource, kind, name, value, report)
+
+
+def _field(resource: Resource, kind: str, name: str, value: Node, report: Report) -> None:
+    known = _FACTS["fields"][kind]
+    # A null is as good as absent.
+    if value.value is not None and name not in known:
+        report.refuse(resource, value, allowed=_instead(kind, name), found=f"set, but a {kind} has no such field")
+    elif known.get(name):
+        for wrong in _NO_SCHEMAS.mismatches(value, {"type": known[name]}):
+            report.refuse(resource, value, allowed=wrong.allowed, remark=wrong.remark)
 
 
 def _instead(kind: str, name: str) -> str:

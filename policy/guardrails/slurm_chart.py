@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from guardrails.chart import Chart, charts_of, version
-from guardrails.node import Node
+from guardrails.node import UNKNOWN, Node
 from guardrails.rule import Resource
 
 _FIRST = (1, 0, 0)
@@ -28,8 +28,8 @@ class Member:
         """What counts of a mapping, key by key."""
         own, default = self.own.at(*keys), self.defaults.at(*keys)
         place = own if own.raw else default
-        both = isinstance(own.raw, Mapping) and isinstance(default.raw, Mapping)
-        return Node(_laid(own.raw, default.raw), place.path, place.owner) if both else place
+        both = isinstance(own.value, Mapping) and isinstance(default.value, Mapping)
+        return Node(_laid(own.value, default.value), place.path, place.owner) if both else place
 
 
 def _laid(own: Mapping[str, Any], default: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,7 +38,9 @@ def _laid(own: Mapping[str, Any], default: Mapping[str, Any]) -> dict[str, Any]:
     below = {
         key: _laid(value, default[key]) for key, value in said.items() if isinstance(value, dict) and isinstance(default.get(key), dict)
     }
-    return {**default, **said, **below}
+    # What a mapping is laid on decides what comes of it.
+    unknown = {key: UNKNOWN for key, value in said.items() if isinstance(value, dict) and default.get(key) is UNKNOWN}
+    return {**default, **said, **below, **unknown}
 
 
 def slurm_charts(resource: Resource) -> Iterator[Chart]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from guardrails import tokens
 from tests.unit.policy import builders as b
-from tests.unit.policy.analyzer import UNKNOWN, Thing
+from tests.unit.policy.analyzer import Thing
 from tests.unit.policy.case import invalid, valid
 
 _KEYS = {"slurmKeyRef": {"name": "slurm-key", "key": "slurm.key"}, "jwtKeyRef": {"name": "jwt", "key": "jwt.key"}}
@@ -76,7 +76,6 @@ CASES = (
     *(valid("SLK02", other("slinky.slurm.net/v1beta1", kind)) for kind in ("LoginSet", "RestApi")),
     valid("SLK02", nodes({"partition": {"enabled": True}, "taintKubeNodes": True, "volumeClaimTemplates": []})),
     valid("SLK02", nodes({"partition": None, "autoscaling": None})),
-    valid("SLK02", nodes({"partition": UNKNOWN})),
     valid("SLK02", controller({"ha": {"enabled": True}}), edge=True),
     invalid("SLK02", nodes({"nodeCount": 4}), says="nodeCount is set, but a NodeSet has no such field; allowed: replicas."),
     invalid("SLK02", nodes({"nodeTemplate": {"instanceType": "p4d.24xlarge"}}), says="no such field; allowed: template."),
