@@ -10,11 +10,12 @@ from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.schema import Schemas
 from guardrails.template import GPU
-from guardrails.tokens import NODE_POOL, UNJUDGED
+from guardrails.tokens import NODE_POOL, UNJUDGED, UNSERVED
 
 _LONGEST_NAME = 253
 _LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 _LONGEST_LABEL = 63
+_VOLCANO_JOBS = "batch.volcano.sh/"
 _RELEASES = {
     "karpenter": "Karpenter 1.14.0",
     "kubeflow.org/v2beta1:": "MPI Operator 0.8.0",
@@ -28,6 +29,9 @@ _SCHEMAS = Schemas(_SHARED)
 
 
 def _shape(resource: Resource, report: Report) -> None:
+    if resource.type == UNSERVED:
+        _version(resource, report)
+        return
     schema = _KINDS.get(resource.written or resource.type)
     # A RayCronJob is of a later release than the definition of the RayJobs that it makes.
     if schema is None:
@@ -38,6 +42,14 @@ def _shape(resource: Resource, report: Report) -> None:
         _name(resource, report)
     with report.part():
         _labels(resource, report)
+
+
+def _version(resource: Resource, report: Report) -> None:
+    """Of Volcano's jobs; other operators' rules tell of theirs."""
+    _, version, kind = resource.written.split(":")
+    if version.startswith(_VOLCANO_JOBS):
+        allowed = f"{_VOLCANO_JOBS}v1alpha1, the only version of {kind} that {_RELEASES['volcano']} serves"
+        report.refuse(resource, resource.at("apiVersion"), allowed=allowed, found=version)
 
 
 def _below(resource: Resource, node: Node, schema: Mapping[str, Any], report: Report) -> None:
@@ -82,7 +94,7 @@ RULES = (
         id="KUB01",
         name="object-require-schema",
         title="A custom resource has the fields and values that its definition allows",
-        types=frozenset(_KINDS),
+        types=frozenset(_KINDS) | {UNSERVED},
         check=_shape,
         why="the API server refuses the object when the rest is made, or drops an unknown field without a word.",
         fix="write the field as the definition has it; a misspelt one is dropped, so what it was to set stays at its default.",

@@ -58,7 +58,7 @@ def _served(program: Program, resource: Resource, template: PodTemplate, device:
     if device == EFA and pools and not any(_offers_efa(pool) for pool in pools):
         names = ", ".join(pool.name for pool in pools)
         found = f"{template.requested(EFA)} {EFA} in pods that go to {names}"
-        report.refuse(resource, template.spec.at("containers"), allowed=f"no {EFA}: no type of {names} has EFA", found=found)
+        report.refuse(resource, template.place, allowed=f"no {EFA}: no type of {names} has EFA", found=found)
         return
     if any(True for _ in _daemons(program, device)) or decided([_brings(chart) for chart in _plugin_charts(program, device)]):
         return
@@ -68,7 +68,7 @@ def _served(program: Program, resource: Resource, template: PodTemplate, device:
     allowed = f"a device plug-in of {device} in the program (a DaemonSet or a pinned chart)"
     # Pools and jobs without their cluster: the plug-in may be where the cluster is. A driver of claims may serve such requests too.
     tell = report.refuse if program.has({CLUSTER}) and not _has_claims(program) else report.advise
-    tell(resource, template.spec.at("containers"), allowed=allowed, found=f"asking for {device}, which nothing offers")
+    tell(resource, template.place, allowed=allowed, found=f"asking for {device}, which nothing offers")
 
 
 def _has_claims(program: Program) -> bool:

@@ -70,7 +70,7 @@ def _total(program: Program, resource: Resource, template: PodTemplate, report: 
         return
     found = f"asking {_mib(total)} of hugepages-2Mi"
     allowed = f"at most {_mib(_MOST_WITH_EFA)}, the pages that an EFA node sets aside unless its user data sets them"
-    report.refuse(resource, template.spec.at("containers"), allowed=allowed, found=found)
+    report.refuse(resource, template.place, allowed=allowed, found=found)
 
 
 def _set_aside(program: Program, template: PodTemplate) -> bool:

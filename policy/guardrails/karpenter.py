@@ -17,7 +17,11 @@ _OLD_KINDS = {
 
 def _old_kind(resource: Resource, report: Report) -> None:
     version, _, kind = resource.type.removeprefix("kubernetes:").rpartition(":")
-    report.refuse(resource, resource.properties, allowed=_OLD_KINDS[resource.type], found=f"{version} {kind}")
+    served, today = _OLD_KINDS[resource.type].split()
+    if kind == today:
+        report.refuse(resource, resource.at("apiVersion"), allowed=served, found=version)
+    else:
+        report.refuse(resource, resource.at("kind"), allowed=f"{today} of {served}", found=f"{kind} of {version}")
 
 
 RULES = (

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from guardrails import boot_script
 from guardrails.chart import CHART_TYPES, charts, version
 from guardrails.facts import load
 from guardrails.launch import pools_with, user_data, user_data_of
@@ -177,8 +178,12 @@ def _disks(resource: Resource, place: Node, report: Report) -> None:
 def _user_data(resource: Resource, report: Report) -> None:
     place, text = user_data_of(resource), user_data(resource)[:_MOST_USER_DATA]
     floating = _LATEST.search(text) or _PIPED.search(text)
-    if floating:
-        report.refuse(resource, place, allowed="pinned releases in the image or by version", found=f"a script with {floating[0].strip()}")
+    said = floating[0].strip() if floating else boot_script.floating(text)
+    if said:
+        report.refuse(resource, place, allowed="pinned releases in the image or by version", found=f"a script with {said}")
+    elif updated := boot_script.update(text):
+        allowed = "a newer image: what the update takes on the day of each boot, but for repositories of one release, differs by node"
+        report.advise(resource, place, allowed=allowed, found=f"a script with {updated}")
     clocks = _CLOCKS.search(text)
     if clocks:
         found = f"a script with {clocks[0].strip()}"

@@ -10,7 +10,7 @@ from guardrails.node import Node
 from guardrails.quantity import quantity
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.template import DEVICES, EFA, GPU, PodTemplate
-from guardrails.tokens import DEPLOYMENT, MPI_JOB, MPI_JOBS_OF_OLD
+from guardrails.tokens import DEPLOYMENT, MPI_JOB, UNSERVED
 
 _DEFAULT_SLOTS = 1
 _RESTART_POLICIES = ("Never", "OnFailure")
@@ -40,11 +40,15 @@ def workers(job: Resource) -> int:
     return role(job, "Worker").at("replicas").integer() or 0
 
 
+def _version(job: Resource, report: Report) -> None:
+    _, version, kind = job.written.split(":")
+    if kind.startswith("MPIJob"):
+        report.refuse(job, job.at("apiVersion"), allowed=_SERVED + (_OTHER_OPERATOR if version.endswith("/v1") else ""), found=version)
+
+
 def _shape(job: Resource, report: Report) -> None:
-    if job.type in MPI_JOBS_OF_OLD:
-        version = job.at("apiVersion")
-        found = version.text() or job.type.split(":")[1]
-        report.refuse(job, version, allowed=_SERVED + (_OTHER_OPERATOR if found.endswith("/v1") else ""), found=found)
+    if job.type == UNSERVED:
+        _version(job, report)
         return
     if job.type == DEPLOYMENT:
         _operator_flags(job, report)
@@ -322,7 +326,7 @@ RULES = (
         id="MPI01",
         name="mpi-job-require-served-shape",
         title="The MPI operator takes the job, and its launcher gets into the workers",
-        types=frozenset({MPI_JOB, DEPLOYMENT}) | MPI_JOBS_OF_OLD,
+        types=frozenset({MPI_JOB, DEPLOYMENT, UNSERVED}),
         check=_shape,
         why="the operator writes an event that nobody reads and makes no pod, the launcher gets into no worker, or no such kind is known.",
         fix="use kubeflow.org/v2beta1 with one Launcher, a number of workers that run sshd, and a short lower-case name.",

@@ -56,7 +56,7 @@ def _count_fits_type(resource: Resource, template: PodTemplate, report: Report) 
     if not types or None in known:
         return
     counts = [number for number in known if number is not None]
-    place, names = template.spec.at("containers"), " or ".join(types)
+    place, names = template.place, " or ".join(types)
     asked = template.requested(EFA)
     if asked == 0 and any(map(_asks, template.containers())):
         return

@@ -96,7 +96,7 @@ def _fits_one(resource: Resource, template: PodTemplate, program: Program, repor
             if wanted > room:
                 found = f"asking {_plain(wanted / scale, unit)} {unit}"
                 allowed = f"at most {_plain(room / scale, unit)} {unit}, what {largest} leaves to pods"
-                report.refuse(resource, template.spec.at("containers"), allowed=allowed, found=found)
+                report.refuse(resource, template.place, allowed=allowed, found=found)
     # On types that the pod itself names, interfaces are EFA06's.
     for device in DEVICES if places[0].pool is None else (*DEVICES, EFA):
         with report.part():
@@ -111,7 +111,7 @@ def _devices_fit(resource: Resource, template: PodTemplate, places: list[_Place]
     if wanted > most and not (most and device == GPU and _shares_devices(program)):
         holder = next(place.type for place, number in zip(places, counts, strict=True) if number == most)
         found, allowed = f"asking {wanted:g} {device}", f"at most {most} {device}, what {holder} has"
-        report.refuse(resource, template.spec.at("containers"), allowed=allowed, found=found)
+        report.refuse(resource, template.place, allowed=allowed, found=found)
 
 
 def _shares_devices(program: Program) -> bool:

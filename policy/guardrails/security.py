@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from guardrails import iam, internet
+from guardrails.chart import CHART_TYPES
 from guardrails.disk import disks
 from guardrails.facts import load
 from guardrails.firewall import GROUP_TYPES, Opening, written
@@ -14,6 +15,7 @@ from guardrails.lustre import flag
 from guardrails.node import Node, Undecided
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, Rule, StackRule
+from guardrails.slurm_chart import members, slurm_charts
 from guardrails.tokens import (
     BUCKET,
     BUCKET_LIFECYCLE,
@@ -22,6 +24,7 @@ from guardrails.tokens import (
     DEFAULT_SECURITY_GROUP,
     INGRESS,
     LAUNCH_TEMPLATE,
+    LOGIN_SET,
     NODE_CLASS,
     NODE_GROUP,
     PUBLIC_ACCESS_BLOCK,
@@ -39,6 +42,7 @@ _RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 _CLASSES = frozenset({"service.k8s.aws/nlb", "eks.amazonaws.com/nlb"})
 _TYPES = frozenset({"external", "nlb-ip"})
 """What hands a service to the AWS Load Balancer Controller, which EKS Auto Mode has built in."""
+_SLURM_LOGIN = "the SSH of Slurm's login"
 _INGRESS_SCHEME = "alb.ingress.kubernetes.io/scheme"
 
 
@@ -200,8 +204,15 @@ def _exposed(program: Program, report: Report) -> None:
     for openings in (*partial.values(), []):
         with report.part():
             _together(openings, unplaced, report)
-    for types, check in (((SERVICE,), _balancer), ((INGRESS,), _ingress), ((NODE_GROUP,), _remote_access)):
-        for resource in program.of(*types):
+    checks = {
+        SERVICE: _balancer,
+        LOGIN_SET: _login,
+        INGRESS: _ingress,
+        NODE_GROUP: _remote_access,
+        **dict.fromkeys(CHART_TYPES, _charted_logins),
+    }
+    for kind, check in checks.items():
+        for resource in program.of(kind):
             with report.part():
                 check(resource, report)
 
@@ -254,20 +265,39 @@ def _remote_access(group: Resource, report: Report) -> None:
 
 
 def _balancer(service: Resource, report: Report) -> None:
+    _reachable(service, service.properties, "", report)
+
+
+def _login(login: Resource, report: Report) -> None:
+    """Slinky's operator makes a Service of a LoginSet, for the port of its sshd."""
+    _reachable(login, login.at("spec", "service"), _SLURM_LOGIN, report)
+
+
+def _charted_logins(resource: Resource, report: Report) -> None:
+    for chart in slurm_charts(resource):
+        for member in members(chart, "loginsets"):
+            with report.part():
+                _reachable(resource, member.merged("service"), _SLURM_LOGIN, report)
+
+
+def _reachable(resource: Resource, service: Node, serves: str, report: Report) -> None:
+    """Judge a Service, or what an operator makes one of; `serves` is what it is known to serve."""
     kind = service.at("spec", "type").text()
     if kind not in ("LoadBalancer", "NodePort") or _is_internal(service) or (kind == "LoadBalancer" and _is_for_ranges(service)):
         return
     guarded = load("security")["guardedPorts"]
     ports = [port.at(key) for port in service.at("spec", "ports").elements() for key in ("port", "targetPort")]
-    what = next((guarded[port.text()] for port in ports if port.text() in guarded), None)
-    named = _APPS.search(f"{service.name} {service.at('metadata', 'name').text()}")
+    what = serves or next((guarded[port.text()] for port in ports if port.text() in guarded), None)
+    named = _APPS.search(f"{resource.name} {service.at('metadata', 'name').text()}")
     reason = what or (named[0] if named else None)
     if reason:
         place = service.at("spec", "type")
-        report.refuse(service, place, allowed=f"ClusterIP, or {_SCHEME}: internal, or loadBalancerSourceRanges, because it serves {reason}")
+        report.refuse(
+            resource, place, allowed=f"ClusterIP, or {_SCHEME}: internal, or loadBalancerSourceRanges, because it serves {reason}"
+        )
 
 
-def _is_internal(service: Resource) -> bool:
+def _is_internal(service: Node) -> bool:
     """Whether no load balancer of the service faces the internet."""
     notes = service.at("metadata", "annotations")
     scheme, internal = notes.at(_SCHEME), notes.at(_INTERNAL)
@@ -278,7 +308,7 @@ def _is_internal(service: Resource) -> bool:
     return not said and (service.at("spec", "loadBalancerClass").text() in _CLASSES or notes.at(_TYPE).text() in _TYPES)
 
 
-def _is_for_ranges(service: Resource) -> bool:
+def _is_for_ranges(service: Node) -> bool:
     """Whether the load balancer answers named ranges alone."""
     ranges = list(service.at("spec", "loadBalancerSourceRanges").elements())
     note = service.at("metadata", "annotations", _RANGES).text()
@@ -364,12 +394,12 @@ RULES = (
         id="SEC05",
         name="port-disallow-public-control",
         title="Ports that run code or move files are not open to the internet",
-        types=GROUP_TYPES | {DEFAULT_SECURITY_GROUP, NODE_GROUP, SERVICE, INGRESS},
+        types=GROUP_TYPES | CHART_TYPES | {DEFAULT_SECURITY_GROUP, NODE_GROUP, SERVICE, LOGIN_SET, INGRESS},
         check=_exposed,
         why="whoever finds the Ray dashboard, a notebook or a Slurm login runs code on the accelerators, with the pods' credentials.",
         fix="use ClusterIP and port forwarding, an internal load balancer, or named ranges.",
         source="CIS EKS 5.4; Ray documentation: security; field guide: access; AWS Load Balancer Controller 2.10: service annotations; "
-        "pulumi-aws 7.51 NodeGroup.remoteAccess",
+        "pulumi-aws 7.51 NodeGroup.remoteAccess; slurm-operator 1.2.1: LoginSet types, values of chart slurm",
         valid=_service("ClusterIP"),
         invalid=_service("LoadBalancer"),
     ),

@@ -67,6 +67,12 @@ class PodTemplate:
     sidecars: tuple[Node, ...] = ()
     """Those of them that its operator keeps running."""
 
+    @property
+    def place(self) -> Node:
+        """Where to tell what the containers ask for together: at the one that the resource holds itself, where it is alone."""
+        within = self.spec.at("containers")
+        return self.beside[0].at("resources") if self.beside and not within.present else within
+
     def containers(self) -> Iterator[Node]:
         """The pod's ordinary containers."""
         yield from self.spec.at("containers").elements()

@@ -87,6 +87,8 @@ UNSEEN = "guardrails:index:Unseen"
 """Not the engine's: where a List may hold an object that no rule sees."""
 UNJUDGED = "guardrails:index:Unjudged"
 """Not the engine's: what asks for devices in an object of a kind whose pods no rule knows."""
+UNSERVED = "guardrails:index:Unserved"
+"""Not the engine's: an object of a kind or version that its operator does not serve; `written` is its own type."""
 LIST = "kubernetes:core/v1:List"
 QUEUE = "kubernetes:scheduling.volcano.sh/v1beta1:Queue"
 SLURM_CONTROLLER = "kubernetes:slinky.slurm.net/v1beta1:Controller"
@@ -95,6 +97,3 @@ RAY_SERVICE = "kubernetes:ray.io/v1:RayService"
 
 SERVED_BESIDE: dict[str, str] = {kind.replace("/v1:", "/v1alpha1:"): kind for kind in (RAY_CLUSTER, RAY_JOB, RAY_SERVICE)}
 """Older versions that the API server still takes -> the kind that rules know, of which they lack newer fields."""
-
-MPI_JOBS_OF_OLD = frozenset(f"kubernetes:kubeflow.org/{version}:MPIJob" for version in ("v1", "v1alpha1", "v1alpha2", "v2alpha1"))
-"""mpi-operator serves none of them since 0.4; v1 is the training operator's today."""

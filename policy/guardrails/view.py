@@ -27,6 +27,7 @@ from guardrails.tokens import (
     SERVED_BESIDE,
     UNJUDGED,
     UNSEEN,
+    UNSERVED,
     VOLCANO_CRON_JOB,
     VOLCANO_JOB,
 )
@@ -40,6 +41,12 @@ _REPEATING = frozenset({"NodeClaim", "Workload"})
 _NO_KIND = LIST.removesuffix("List")
 _CARRIERS = frozenset({RELEASE, APPLICATION})
 _CARRIED_UNDER = {RELEASE: (("values",),), APPLICATION: (("spec", "source", "helm"), ("spec", "sources"))}
+_SLURM, _SLURM_GROUP = load("slurm"), "slinky.slurm.net"
+_ONLY_VERSIONS = {
+    ("kubeflow.org", "MPIJob"): "v2beta1",
+    **{("batch.volcano.sh", kind): "v1alpha1" for kind in ("Job", "CronJob")},
+}
+"""Group and kind -> the one version that is served."""
 # The first two are DeepSpeed's alone, the others are names of other trainers too.
 _OWN_KEYS = frozenset({"zero_optimization", "train_micro_batch_size_per_gpu"})
 _DEEPSPEED_KEYS = _OWN_KEYS | {"train_batch_size", "gradient_accumulation_steps"}
@@ -130,6 +137,18 @@ def canonical(kind: str) -> str:
     return f"{older[1]}:{older[2]}" if older else kind
 
 
+def is_served(kind: str) -> bool:
+    """Whether the operator of a kind's group knows it; true where the group's kinds are not known."""
+    group, _, rest = kind.removeprefix(_KUBERNETES).partition("/")
+    version, _, name = rest.partition(":")
+    # pulumi-kubernetes calls a patch of an object so.
+    name = name.removesuffix("Patch")
+    if group == _SLURM_GROUP:
+        return name in _SLURM["kinds"] and version not in _SLURM["oldVersions"]
+    served = _ONLY_VERSIONS.get((group, name), version)
+    return version == served
+
+
 def _canonical(resource: Resource) -> Resource:
     kind = canonical(resource.type)
     if kind == resource.type:
@@ -153,6 +172,9 @@ def _carried(resource: Resource) -> Iterator[Resource]:
         yield from _application_set(resource)
     elif resource.type.endswith("List"):
         yield from _items(resource)
+    elif not is_served(resource.type):
+        # What no controller reads has no pods, whatever it asks for.
+        yield replace(_part(resource, UNSERVED, resource.properties), written=resource.type)
     elif _is_custom(resource.type) and resource.type not in POD_TYPES:
         place = _asking(resource.properties)
         if place is not None:

@@ -120,6 +120,13 @@ def slurm(**container: Any) -> Thing:
     return Thing(type=tokens.NODE_SET, name="gpu", properties={"metadata": {"name": "gpu"}, "spec": spec})
 
 
+def node_set(*beside: dict[str, Any], **limits: Any) -> Thing:
+    """Slurm's nodes on p4d, with other containers beside slurmd."""
+    pod = {"nodeSelector": {"node.kubernetes.io/instance-type": "p4d.24xlarge"}, **({"containers": list(beside)} if beside else {})}
+    spec = {"replicas": 4, "slurmd": {"resources": {"limits": limits}}, "template": {"spec": pod}}
+    return Thing(type=tokens.NODE_SET, name="gpu", properties={"metadata": {"name": "gpu"}, "spec": spec})
+
+
 def tolerant() -> Thing:
     """A pod that nearly fills a p4d.24xlarge of no pool of the program, with a toleration."""
     return asking(requests={"cpu": "95"}, nodeSelector={TYPE: "p4d.24xlarge"}, tolerations=[OF_GPU])
@@ -259,6 +266,12 @@ CASES = (
     invalid("POD05", asking({HUGE: "2Mi"}), says="cpu or memory beside hugepages-2Mi"),
     invalid("POD05", asking({HUGE: "many", "memory": "1Gi"}), says="many; allowed: a quantity"),
     invalid("POD05", asking({"memory": "1Gi"}, volumes=[{"name": "h", "emptyDir": {"medium": "HugePages-2Mi"}}]), says="or medium Memory"),
+    valid("POD06", node_set(cpu="90", memory="1000Gi")),
+    invalid("POD06", node_set(cpu="200"), says="spec.slurmd.resources is asking 200 cpu"),
+    invalid("POD06", node_set(**{GPU: 9}), says="spec.slurmd.resources is asking 9 nvidia.com/gpu"),
+    invalid("POD06", node_set({"name": "exporter"}, cpu="200"), says="spec.template.spec.containers is asking 200 cpu", edge=True),
+    valid("EFA06", node_set(**{GPU: 8, EFA: 4})),
+    invalid("EFA06", node_set(**{GPU: 8}), says="spec.slurmd.resources is asking no vpc.amazonaws.com/efa"),
     valid("POD06", on("p4d.24xlarge", cpu="90", memory="1000Gi")),
     valid("POD06", on("p5.48xlarge", cpu="190", memory="1800Gi")),
     valid("POD06", on("x9.unheardof", cpu="9000")),

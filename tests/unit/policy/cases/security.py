@@ -209,6 +209,30 @@ def balanced(annotations: dict[str, str] | None = None, **spec: Any) -> Thing:
     return replace(service(), properties={"metadata": {"name": "head", "annotations": notes}, "spec": {**properties["spec"], **spec}})
 
 
+def _login(kind: str, scheme: str = "") -> dict[str, Any]:
+    note = {"service.beta.kubernetes.io/aws-load-balancer-scheme": scheme} if scheme else {}
+    return {"metadata": {"annotations": note}, "spec": {"type": kind}}
+
+
+def login_set(service: dict[str, Any]) -> tuple[Thing]:
+    spec = {"controllerRef": {"name": "slurm"}, "service": service}
+    return (Thing(type=tokens.LOGIN_SET, name="access", properties={"metadata": {"name": "access"}, "spec": spec}),)
+
+
+def login_chart(service: dict[str, Any], *, enabled: bool = True, defaults: dict[str, Any] | None = None) -> tuple[Thing]:
+    values = {
+        "loginsets": {"access": {"enabled": enabled, "service": service}},
+        **({"loginsetDefaults": {"service": defaults}} if defaults else {}),
+    }
+    return (
+        Thing(
+            type=tokens.RELEASE,
+            name="cluster",
+            properties={"chart": "oci://ghcr.io/slinkyproject/charts/slurm", "version": "1.2.2", "values": values},
+        ),
+    )
+
+
 ADMINISTRATOR = "arn:aws:iam::aws:policy/AdministratorAccess"
 READER = "arn:aws:iam::aws:policy/AmazonS3ReadOnlyAccess"
 ROLES = "arn:aws:iam::123456789012:role"
@@ -326,6 +350,18 @@ _CASES = (
     invalid("SEC04", second(bucket(**KEEPS)), *REST, second(SUSPENDED), says="versioning is off"),
     invalid("SEC04", second(bucket()), TLS, UPLOADS, says="all four settings true"),
     valid("SEC05", service(internal="true")),
+    *(valid("SEC05", *made(_login(*said))) for made in (login_set, login_chart) for said in (("ClusterIP",), ("LoadBalancer", "internal"))),
+    valid("SEC05", *login_set({"spec": {"type": "LoadBalancer", "loadBalancerSourceRanges": ["10.0.0.0/8"]}})),
+    valid("SEC05", *login_set({"type": "LoadBalancer"}), edge=True),
+    valid("SEC05", *login_chart({}), edge=True),
+    valid("SEC05", *login_chart(_login("LoadBalancer"), enabled=False)),
+    valid("SEC05", *login_chart(_login("LoadBalancer"), defaults=_login("ClusterIP", "internal"))),
+    *(
+        invalid("SEC05", *made(_login(*said)), says="because it serves the SSH of Slurm's login")
+        for made in (login_set, login_chart)
+        for said in (("LoadBalancer", "internet-facing"), ("LoadBalancer",), ("NodePort",))
+    ),
+    invalid("SEC05", *login_chart({}, defaults=_login("LoadBalancer", "internet-facing")), says="loginsetDefaults.service.spec.type is"),
     invalid("SEC05", service(port=80, target=8265, name="web"), says="it serves the Ray dashboard"),
     invalid("SEC05", group(ports(6817, 6819)), says="6819 (slurmdbd);", edge=True),
     invalid("SEC05", group(ports(6817, 6820)), says="and 1 more", edge=True),
