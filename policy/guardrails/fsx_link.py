@@ -15,6 +15,8 @@ from guardrails.volume import lustre_of, volume_of
 CHECKPOINT = re.compile(r"(?<![a-z])(checkpoints?|ckpts?)(?![a-z])", re.IGNORECASE)
 # The kind of the FSx controller of ACK, which people write such a field into.
 _FILE_SYSTEM_OBJECTS = tuple(f"kubernetes:fsx.services.k8s.aws/{version}:FileSystem" for version in ("v1alpha1", "v1beta1", "v1"))
+_INLINE = (("dataRepositoryAssociations",), ("lustreConfiguration", "dataRepositoryAssociations"))
+"""Where people write associations into a file system of ACK, from which the API server drops them."""
 _EVENTS = ("NEW", "CHANGED", "DELETED")
 
 
@@ -113,9 +115,10 @@ def _association_paths(program: Program, report: Report) -> None:
             report.refuse(resource, inline, allowed="resources of their own: a file system has no such property", found="set")
     for resource in program.of(*_FILE_SYSTEM_OBJECTS):
         with report.part():
-            inline = resource.at("spec", "dataRepositoryAssociations")
-            if inline.present:
-                report.refuse(resource, inline, allowed="objects of their own: a file system has no such field", found="set")
+            for keys in _INLINE:
+                inline = resource.at("spec", *keys)
+                if inline.present:
+                    report.refuse(resource, inline, allowed="associations of their own: a file system has no such field", found="set")
     for association in program.of(DRA):
         with report.part():
             _own_paths(association, report)

@@ -63,6 +63,15 @@ def without(thing: Thing, *keys: str) -> Thing:
     return Thing(type=thing.type, name=thing.name, properties=left, sources=thing.sources)
 
 
+def of_controller(spec: dict[str, Any] | None = None, /, metadata: dict[str, Any] | None = None, **settings: Any) -> Thing:
+    """A file system of the FSx controller of ACK; `settings` are those of Lustre, and None takes one away."""
+    plain = {"deploymentType": P2, "perUnitStorageThroughput": 250}
+    lustre = {key: value for key, value in {**plain, **settings}.items() if value is not None}
+    outer = {"fileSystemType": "LUSTRE", "storageCapacity": 4800, "subnetIDs": ["subnet-1"], "lustreConfiguration": lustre, **(spec or {})}
+    properties = {"metadata": {"name": "training", **(metadata or {})}, "spec": {k: v for k, v in outer.items() if v is not None}}
+    return Thing(type="kubernetes:fsx.services.k8s.aws/v1alpha1:FileSystem", name="training", properties=properties)
+
+
 SHAPES = (
     valid("FSX01", p2()),
     valid("FSX01", scratch()),
@@ -388,15 +397,14 @@ LINKS = (
         says="does not overlap /a of a",
     ),
     invalid("DRA02", p2(dataRepositoryAssociations=[{"fileSystemPath": "/a"}]), says="no such property"),
+    valid("DRA02", of_controller()),
+    invalid("DRA02", of_controller({"dataRepositoryAssociations": [{"fileSystemPath": "/a"}]}), says="no such field"),
     invalid(
         "DRA02",
-        Thing(
-            type="kubernetes:fsx.services.k8s.aws/v1alpha1:FileSystem",
-            name="invented",
-            properties={"metadata": {"name": "invented"}, "spec": {"dataRepositoryAssociations": [{"fileSystemPath": "/a"}]}},
-        ),
-        says="no such field",
+        of_controller(dataRepositoryAssociations=[{"fileSystemPath": "/data", "dataRepositoryPath": "s3://bucket/data"}]),
+        says="spec.lustreConfiguration.dataRepositoryAssociations is set; allowed: associations of their own",
     ),
+    invalid("DRA02", of_controller(dataRepositoryAssociations=UNKNOWN), says="no such field", edge=True),
     valid(
         "DRA03",
         p2(),
