@@ -164,6 +164,9 @@ def _reached_host(program: Program, host: Resource, device: str, report: Report)
     kept = [each for each in tries if not isinstance(each, Undecided)]
     # What nobody is sure to be kept off by may be no obstacle there.
     open_to_others = [each for each in kept if not any(obstacle.certain for obstacle in each[1])]
+    if open_to_others and device == EFA and not _is_asked_for_efa(program, host):
+        # A pool may go without the interfaces, and without the label that says so.
+        return
     plugin, found = (open_to_others or kept)[0]
     obstacle = next((each for each in found if each.certain), found[0])
     tell = report.advise if open_to_others else report.refuse
@@ -200,6 +203,10 @@ def _needs(program: Program, host: Resource, device: str) -> bool:
         return False
     if device != EFA or any(instance.efa >= FABRIC_CARDS for instance in accelerated_types(host)):
         return True
+    return _is_asked_for_efa(program, host)
+
+
+def _is_asked_for_efa(program: Program, host: Resource) -> bool:
     return any(template.requested(EFA) for _, template in users_of(program, host))
 
 

@@ -613,6 +613,14 @@ PLACES = (
     valid("EFA07", P4_POOL, daemon(EFA_IMAGE, INFINIBAND, nodeSelector=P5), replace(daemon(EFA_IMAGE, INFINIBAND), name="second")),
     valid("EFA07", LABELLED, daemon(NVIDIA_IMAGE, nodeSelector=PRESENT)),
     valid("EFA07", gpu_group("AL2023_x86_64_NVIDIA", "p5.48xlarge"), daemon(NVIDIA_IMAGE, nodeSelector=P5)),
+    # A pool may go without EFA, and without the label of those that have it.
+    valid("EFA07", b.node_pool(), daemon(EFA_IMAGE, INFINIBAND, nodeSelector={"team.example/efa": "true"}), edge=True),
+    invalid(
+        "EFA07",
+        *(b.node_pool(), daemon(EFA_IMAGE, INFINIBAND, nodeSelector={"team.example/efa": "true"}), pod(P5, efa=32)),
+        says="team.example/efa, which p5 does not give its nodes",
+        edge=True,
+    ),
     valid("EFA07", b.node_pool(), daemon(NVIDIA_IMAGE, nodeSelector={"eks.amazonaws.com/compute-type": "ec2"}), edge=True),
     invalid("EFA07", P4_POOL, daemon(EFA_IMAGE, INFINIBAND, nodeSelector=P5), says="p5.48xlarge, where nodes of p5 have p4d.24xlarge"),
     invalid(
