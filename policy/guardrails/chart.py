@@ -75,6 +75,13 @@ class Chart:
             yield from (found for found in self._parameters(".".join(keys)) if found.present)
         yield from (found for values in self._values() if (found := values.at(*keys)).present)
 
+    def removes(self, *keys: str) -> bool:
+        """Whether the values take away a default of the chart, as Helm reads a null."""
+        *parents, last = keys
+        return any(
+            isinstance(place.raw, dict) and place.raw.get(last, "") is None for each in self._values() for place in [each.at(*parents)]
+        )
+
     @property
     def _is_application(self) -> bool:
         return self.resource.type == APPLICATION

@@ -9,8 +9,9 @@ from guardrails.efa import FABRIC_CARDS, pool_example
 from guardrails.facts import InstanceType, efa_interfaces, instance_types
 from guardrails.launch import class_of, types_of
 from guardrails.links import decided
-from guardrails.node import Node, Undecided
-from guardrails.placing import all_templates, chooses_nodes, may_take, pools_of, taints, tolerates, users_of
+from guardrails.node import Undecided
+from guardrails.placing import all_templates, chooses_nodes, may_take, pools_of, users_of
+from guardrails.plugin_place import Obstacle, chart_obstacles, obstacles
 from guardrails.pool import INSTANCE_TYPE, accelerated_types, allowed_values
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
@@ -47,7 +48,7 @@ def _plugins(program: Program, report: Report) -> None:
         for plugin, template in _daemons(program, device):
             with report.part():
                 _reaches(plugin, template, device, report)
-        _tolerated(program, device, report)
+        _reached(program, device, report)
         for chart in _plugin_charts(program, device):
             with report.part():
                 _pinned(chart, report)
@@ -144,55 +145,69 @@ def _reaches(plugin: Resource, template: PodTemplate, device: str, report: Repor
     if device == EFA:
         mounted = [mount.at("mountPath").text() for each in template.containers() for mount in each.at("volumeMounts").elements()]
         if not any(path.startswith("/dev/infiniband") for path in mounted):
-            place = template.spec.at("containers")
-            report.refuse(plugin, place, allowed="/dev/infiniband of the node, or it finds no device", found="without it")
+            place, allowed = template.spec.at("containers"), "one with /dev/infiniband of the node mounted, or it finds no device"
+            report.refuse(plugin, place, allowed=allowed, found="without a mount of /dev/infiniband")
 
 
-def _tolerated(program: Program, device: str, report: Report) -> None:
-    """One plug-in for each pool is enough, whichever has it."""
-    for pool in program.of(NODE_POOL):
+def _reached(program: Program, device: str, report: Report) -> None:
+    """One plug-in for each pool or group is enough, whichever has it."""
+    for host in program.of(NODE_POOL, NODE_GROUP):
         with report.part():
-            plugins = [(plugin, template.spec, _kept_out(template, pool)) for plugin, template in _daemons(program, device)]
-            charts_of_device = list(_plugin_charts(program, device))
-            plugins += [(each.resource, spec, missing) for each in charts_of_device for spec, missing in _kept_out_chart(each, pool)]
-            if not _needs(program, pool, device) or not plugins or not all(missing for _, _, missing in plugins):
-                continue
-            if decided([_may_run(chart, pool) for chart in charts_of_device]) or _brings_plugin(program, pool, device):
-                continue
-            plugin, spec, missing = plugins[0]
-            allowed = f"a toleration of {missing[0].at('key').text()}, the taint of {pool.name}, whose devices nobody offers else"
-            report.refuse(plugin, spec.at("tolerations"), allowed=allowed, found="without one")
+            if _needs(program, host, device) and not _brings_plugin(program, host, device):
+                _reached_host(program, host, device, report)
 
 
-def _needs(program: Program, pool: Resource, device: str) -> bool:
-    """Whether somebody has to offer the device on the pool: EFA where the types are bought for it, or where pods ask for it."""
-    if device not in _offered(pool):
-        return False
-    if device != EFA or any(instance.efa >= FABRIC_CARDS for instance in accelerated_types(pool)):
-        return True
-    return any(template.requested(EFA) for _, template in users_of(program, pool))
-
-
-def _kept_out(template: PodTemplate, pool: Resource) -> list[Node]:
-    """The taints of the pool that keep the pod away."""
-    return [taint for taint in taints(pool) if not tolerates(template, taint)]
-
-
-def _may_run(chart: Chart, pool: Resource) -> bool | Undecided:
-    """Whether a chart's plug-in may run on the pool: by the tolerations it is given, else by those it comes with, which are not seen."""
-    try:
-        return _brings(chart) is True and not any(missing for _, missing in _kept_out_chart(chart, pool))
-    except Undecided as error:
-        return error
-
-
-def _kept_out_chart(chart: Chart, pool: Resource) -> Iterator[tuple[Node, list[Node]]]:
-    """The pod of a chart that is given tolerations, with the taints of the pool that keep it away; nothing where they are not seen."""
-    given = chart.value("tolerations")
-    if chart.is_folder or chart.name not in _TOLERATING or not given.present or _brings(chart) is not True:
+def _reached_host(program: Program, host: Resource, device: str, report: Report) -> None:
+    tries = list(_tries(program, host, device))
+    if not tries or decided([each if isinstance(each, Undecided) else not each[1] for each in tries]):
         return
-    spec = Node({"tolerations": given.raw}, given.path.rpartition(".")[0], given.owner)
-    yield spec, _kept_out(PodTemplate(spec, 1, spec), pool)
+    kept = [each for each in tries if not isinstance(each, Undecided)]
+    # What nobody is sure to be kept off by may be no obstacle there.
+    open_to_others = [each for each in kept if not any(obstacle.certain for obstacle in each[1])]
+    if open_to_others and device == EFA and not _is_asked_for_efa(program, host):
+        # A pool may go without the interfaces, and without the label that says so.
+        return
+    plugin, found = (open_to_others or kept)[0]
+    obstacle = next((each for each in found if each.certain), found[0])
+    tell = report.advise if open_to_others else report.refuse
+    tell(plugin, obstacle.place, allowed=obstacle.allowed, found=obstacle.found)
+
+
+def _tries(program: Program, host: Resource, device: str) -> Iterator[tuple[Resource, list[Obstacle]] | Undecided]:
+    """Each plug-in with what keeps it off the nodes; where that can't be told, why."""
+    for plugin, template in _daemons(program, device):
+        try:
+            yield plugin, obstacles(program, template, host)
+        except Undecided as error:
+            yield error
+    for chart in _plugin_charts(program, device):
+        try:
+            brings = _brings(chart)
+            if isinstance(brings, Undecided):
+                yield brings
+            elif brings:
+                seen = not chart.is_folder and chart.name in _TOLERATING
+                yield chart.resource, chart_obstacles(program, chart, host) if seen else []
+        except Undecided as error:
+            yield error
+
+
+def _needs(program: Program, host: Resource, device: str) -> bool:
+    """Whether somebody has to offer the device on the nodes: EFA where the types are bought for it, or where pods ask for it."""
+    if host.type == NODE_GROUP:
+        # Whether a group's nodes have EFA is for its launch template to say.
+        return device != EFA and any(
+            device in _devices(instance_types()[name]) for name in types_of(program, host) if name in instance_types()
+        )
+    if device not in _offered(host):
+        return False
+    if device != EFA or any(instance.efa >= FABRIC_CARDS for instance in accelerated_types(host)):
+        return True
+    return _is_asked_for_efa(program, host)
+
+
+def _is_asked_for_efa(program: Program, host: Resource) -> bool:
+    return any(template.requested(EFA) for _, template in users_of(program, host))
 
 
 def _brings(chart: Chart) -> bool | Undecided:
@@ -240,8 +255,8 @@ RULES = (
         check=_plugins,
         types=POD_TYPES | CHART_TYPES | {NODE_POOL, NODE_CLASS, NODE_GROUP, SCALING_GROUP, LAUNCH_TEMPLATE, CLUSTER},
         why="pods stay Pending for ever, and no error names the cause; without /dev/infiniband the plug-in offers nothing.",
-        fix="install the plug-in at a pinned release, with tolerations of the pool's taints, and ask only for devices the pool has.",
-        source="eks-charts aws-efa-k8s-device-plugin 0.5.30; EKS guide: device plug-ins, Auto Mode",
+        fix="install the plug-in at a pinned release, for the pool's taints and labels, and ask only for devices that the pool has.",
+        source="charts aws-efa-k8s-device-plugin 0.5.30 and nvidia-device-plugin 0.17.1; EKS guide: device plug-ins, Auto Mode",
         valid=(pool_example("us-east-1a"), _plugin("/dev/infiniband")),
         invalid=(pool_example("us-east-1a"), _plugin("/var/lib/kubelet/device-plugins")),
     ),

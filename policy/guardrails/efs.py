@@ -17,6 +17,7 @@ from guardrails.zones import group_zones, named_zones
 
 _NFS = 2049
 _PERMISSIONS = re.compile(r"[0-7]{3,4}")
+_ENTER_AND_WRITE = 0o3
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 _ARCHIVE, _INFREQUENT = "transitionToArchive", "transitionToIa"
 _DEFAULT_THROUGHPUT = "bursting"
@@ -108,6 +109,8 @@ def _access_point(resource: Resource, report: Report) -> None:
             _secondary_groups(resource, user.at("secondaryGids"), facts, report)
     with report.part():
         _root(resource, facts, report)
+    with report.part():
+        _writable(resource, report)
 
 
 def _identities(resource: Resource, places: Sequence[Node], facts: Mapping[str, Any], report: Report) -> None:
@@ -139,6 +142,25 @@ def _root(resource: Resource, facts: Mapping[str, Any], report: Report) -> None:
     permissions = creation.at("permissions")
     if not _PERMISSIONS.fullmatch(permissions.text()):
         report.refuse(resource, permissions, allowed='3 or 4 octal digits, such as "0750"')
+
+
+def _writable(resource: Resource, report: Report) -> None:
+    """Whether the user may write into the folder that is made for it; one that is there already keeps the owner that it has."""
+    if resource.at("rootDirectory", "path").text() in ("", "/"):
+        return
+    user, creation = resource.at("posixUser"), resource.at("rootDirectory", "creationInfo")
+    uid, gid, owner, group = (
+        place.integer() for place in (user.at("uid"), user.at("gid"), creation.at("ownerUid"), creation.at("ownerGid"))
+    )
+    permissions = creation.at("permissions")
+    if not uid or owner is None or group is None or not _PERMISSIONS.fullmatch(permissions.text()):
+        return
+    groups = {gid, *(each.integer() for each in user.at("secondaryGids").elements())}
+    shift = 6 if uid == owner else 3 if group in groups else 0
+    if int(permissions.text(), 8) >> shift & _ENTER_AND_WRITE != _ENTER_AND_WRITE:
+        found = f"{permissions.text()} of owner {owner} and group {group}, by which user {uid} can't write there"
+        allowed = f"ownerUid {uid} with 0700 or more, or write for a group of the user, unless it only reads or the folder is there already"
+        report.advise(resource, permissions, allowed=allowed, found=found)
 
 
 def _path(resource: Resource, place: Node, path: str, facts: Mapping[str, Any], report: Report) -> None:

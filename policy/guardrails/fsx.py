@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable
 
 from guardrails.facts import load, lustre_throughput
-from guardrails.lustre import DEFAULT_DEPLOYMENT, SCRATCH, TIERING, Shape, capacity_grid, file_system, flag, grid_words, on_grid
+from guardrails.lustre import DEFAULT_DEPLOYMENT, LUSTRE_TYPES, SCRATCH, TIERING, Shape, capacity_grid, flag, grid_words, on_grid, shape_of
 from guardrails.node import Node
 from guardrails.rule import Example, Report, Resource, Rule
 from guardrails.tokens import LUSTRE
 
-_LUSTRE = frozenset({LUSTRE})
+_LUSTRE = frozenset(LUSTRE_TYPES)
 _DAILY = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 _WEEKLY = re.compile(rf"[1-7]:{_DAILY.pattern}")
 
@@ -187,7 +187,7 @@ def _read_cache(shape: Shape, report: Report) -> None:
     cache, facts = shape.at("dataReadCacheConfiguration"), load("lustre")
     if not cache.present:
         return
-    mode, place = cache.at("sizingMode"), cache.at("size")
+    mode, place = cache.at("sizingMode"), shape.read_cache_size
     if mode.text() not in facts["readCaches"]:
         report.refuse(shape.resource, mode, allowed=", ".join(facts["readCaches"]))
     if mode.text() != "USER_PROVISIONED":
@@ -282,8 +282,14 @@ SHAPE_CHECKS = (
 
 
 def _of(check: Callable[[Shape, Report], None]) -> Callable[[Resource, Report], None]:
-    """The check as a rule over a LustreFileSystem."""
-    return lambda resource, report: check(file_system(resource), report)
+    """The check as a rule over whatever is a Lustre file system."""
+
+    def judge(resource: Resource, report: Report) -> None:
+        shape = shape_of(resource)
+        if shape is not None:
+            check(shape, report)
+
+    return judge
 
 
 def _lustre(**properties: object) -> tuple[Example, ...]:

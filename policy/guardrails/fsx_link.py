@@ -5,23 +5,25 @@ import re
 from guardrails.facts import load
 from guardrails.fsx import bucket_of, in_bucket, repository_paths
 from guardrails.links import targets
-from guardrails.lustre import SCRATCH, TIERING, Shape, file_system, flag
+from guardrails.lustre import LUSTRE_TYPES, SCRATCH, TIERING, Shape, file_system, flag, shape_of
 from guardrails.node import Node
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
-from guardrails.tokens import BUCKET, BUCKET_VERSIONING, DRA, LUSTRE, PERSISTENT_VOLUME, VOLUME_CLAIM
+from guardrails.tokens import BUCKET, BUCKET_VERSIONING, DRA, LUSTRE, LUSTRE_OBJECTS, PERSISTENT_VOLUME, VOLUME_CLAIM
 from guardrails.volume import lustre_of, volume_of
 
 CHECKPOINT = re.compile(r"(?<![a-z])(checkpoints?|ckpts?)(?![a-z])", re.IGNORECASE)
-# The kind of the FSx controller of ACK, which people write such a field into.
-_FILE_SYSTEM_OBJECTS = tuple(f"kubernetes:fsx.services.k8s.aws/{version}:FileSystem" for version in ("v1alpha1", "v1beta1", "v1"))
+_INLINE = (("dataRepositoryAssociations",), ("lustreConfiguration", "dataRepositoryAssociations"))
+"""Where people write associations into a file system of ACK, from which the API server drops them."""
 _EVENTS = ("NEW", "CHANGED", "DELETED")
 
 
 def _repository_link(program: Program, report: Report) -> None:
-    for resource in program.of(LUSTRE):
+    for resource in program.of(*LUSTRE_TYPES):
         with report.part():
-            repository_paths(file_system(resource), report)
+            shape = shape_of(resource)
+            if shape is not None:
+                repository_paths(shape, report)
         with report.part():
             _both_links(program, resource, report)
 
@@ -111,11 +113,12 @@ def _association_paths(program: Program, report: Report) -> None:
         inline = resource.at("dataRepositoryAssociations")
         if inline.present:
             report.refuse(resource, inline, allowed="resources of their own: a file system has no such property", found="set")
-    for resource in program.of(*_FILE_SYSTEM_OBJECTS):
+    for resource in program.of(*LUSTRE_OBJECTS):
         with report.part():
-            inline = resource.at("spec", "dataRepositoryAssociations")
-            if inline.present:
-                report.refuse(resource, inline, allowed="objects of their own: a file system has no such field", found="set")
+            for keys in _INLINE:
+                inline = resource.at("spec", *keys)
+                if inline.present:
+                    report.refuse(resource, inline, allowed="associations of their own: a file system has no such field", found="set")
     for association in program.of(DRA):
         with report.part():
             _own_paths(association, report)
@@ -228,7 +231,7 @@ RULES = (
         name="lustre-require-legal-import",
         title="An import path goes with scratch or PERSISTENT_1, one bucket and a policy that there is, and without associations",
         check=_repository_link,
-        types=frozenset({LUSTRE, DRA}),
+        types=frozenset({*LUSTRE_TYPES, DRA}),
         early=True,
         why="FSx refuses the file system with InvalidImportPath or InvalidExportPath.",
         fix="use data repository associations on PERSISTENT_2; else import and export within one bucket, with autoImportPolicy NONE, NEW, "
@@ -269,7 +272,7 @@ RULES = (
         name="association-require-separate-paths",
         title="Associations have paths of their own, in the file system and in S3",
         check=_association_paths,
-        types=frozenset({DRA, LUSTRE, *_FILE_SYSTEM_OBJECTS}),
+        types=frozenset({DRA, LUSTRE, *LUSTRE_OBJECTS}),
         early=True,
         why="FSx refuses the association with BadRequest; written inside a file system it is dropped, and nothing is linked.",
         fix="give each association a path that begins with / and overlaps no other, and an s3:// prefix of its own.",

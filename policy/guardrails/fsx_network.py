@@ -1,11 +1,12 @@
 """Lustre on the network: one subnet beside the nodes, and the ports that a mount needs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from guardrails.facts import instance_types
 from guardrails.firewall import GROUP_TYPES, Opening, is_open, openings, peers_of, to_group, to_others, to_themselves
 from guardrails.launch import types_of
 from guardrails.links import demand, targets
+from guardrails.lustre import LUSTRE_TYPES, Shape, shape_of
 from guardrails.node import Node
 from guardrails.pool import ZONE, is_training_pool
 from guardrails.program import Program
@@ -17,20 +18,36 @@ _PORTS = ((988, 988), (1018, 1023))
 
 
 def _one_subnet(program: Program, report: Report) -> None:
-    for resource in program.of(LUSTRE):
+    _each(program, report, _subnets_of)
+
+
+def _each(program: Program, report: Report, check: Callable[[Program, Shape, Report], None]) -> None:
+    for resource in program.of(*LUSTRE_TYPES):
         with report.part():
-            place = resource.at("subnetIds")
-            if isinstance(place.raw, list) and len(place.raw) != 1:
-                report.refuse(resource, place, allowed="one subnet", found=f"{len(place.raw)} subnets")
-            else:
-                _zone_of_pools(program, resource, report)
+            shape = shape_of(resource)
+            if shape is not None:
+                check(program, shape, report)
 
 
-def _zone_of_pools(program: Program, resource: Resource, report: Report) -> None:
-    subnets = targets(program, resource, "subnetIds", SUBNET)
+def _subnets_of(program: Program, shape: Shape, report: Report) -> None:
+    place = shape.at("subnetIds")
+    if isinstance(place.raw, list) and len(place.raw) != 1:
+        report.refuse(shape.resource, place, allowed="one subnet", found=f"{len(place.raw)} subnets")
+    else:
+        _zone_of_pools(program, shape, report)
+
+
+def _named(program: Program, shape: Shape, key: str, kind: str) -> list[Resource]:
+    """What a setting names by its ids, or takes them from."""
+    return targets(program, shape.resource, shape.source or key, kind, place=shape.at(key) if shape.source else None)
+
+
+def _zone_of_pools(program: Program, shape: Shape, report: Report) -> None:
+    resource, place = shape.resource, shape.at("subnetIds")
+    subnets = _named(program, shape, "subnetIds", SUBNET)
     if not subnets:
         # A literal id is that of a subnet made elsewhere: its zone can't be seen here.
-        demand(resource.at("subnetIds"))
+        demand(place)
         return
     zones = _training_zones(program)
     if not zones:
@@ -38,9 +55,7 @@ def _zone_of_pools(program: Program, resource: Resource, report: Report) -> None
     zone = subnets[0].at("availabilityZone")
     if zone.present and zone.text() not in zones:
         found = f"in zone {zone.text()}"
-        report.refuse(
-            resource, resource.at("subnetIds"), allowed=f"a subnet in the zone of training nodes: {', '.join(zones)}", found=found
-        )
+        report.refuse(resource, place, allowed=f"a subnet in the zone of training nodes: {', '.join(zones)}", found=found)
 
 
 def _training_zones(program: Program) -> list[str]:
@@ -55,18 +70,16 @@ def _training_zones(program: Program) -> list[str]:
 
 
 def _ports(program: Program, report: Report) -> None:
-    for resource in program.of(LUSTRE):
-        with report.part():
-            _ports_of(program, resource, report)
+    _each(program, report, _ports_of)
 
 
-def _ports_of(program: Program, resource: Resource, report: Report) -> None:
-    place = resource.at("securityGroupIds")
+def _ports_of(program: Program, shape: Shape, report: Report) -> None:
+    resource, place = shape.resource, shape.at("securityGroupIds")
     ids = list(place.elements())
     if not ids:
         report.refuse(resource, place, allowed="a group with TCP 988 and 1018-1023 open", found="unset (the VPC's default group)")
         return
-    groups = targets(program, resource, "securityGroupIds", SECURITY_GROUP)
+    groups = _named(program, shape, "securityGroupIds", SECURITY_GROUP)
     missing = list(_closed(program, groups))
     if len(groups) < len(ids):
         # What is closed here may be open in a group that the program does not make.
@@ -145,7 +158,7 @@ RULES = (
         name="lustre-require-one-near-subnet",
         title="A Lustre file system stands in one subnet, in the zone of the training nodes",
         check=_one_subnet,
-        types=frozenset({LUSTRE, SUBNET, NODE_POOL, NODE_CLASS, NODE_GROUP, SCALING_GROUP, LAUNCH_TEMPLATE}),
+        types=frozenset({*LUSTRE_TYPES, SUBNET, NODE_POOL, NODE_CLASS, NODE_GROUP, SCALING_GROUP, LAUNCH_TEMPLATE}),
         why="FSx refuses several subnets; in another zone every read crosses zones, at a charge and with more latency, and not over EFA.",
         fix="name the one private subnet in the zone that the training pool or node group is pinned to.",
         source="botocore 1.44.8 fsx model, SubnetIds; aws-parallelcluster FsxAzValidator",
@@ -157,7 +170,7 @@ RULES = (
         name="lustre-require-open-ports",
         title="A Lustre file system's group opens TCP 988 and 1018 to 1023, both ways",
         check=_ports,
-        types=frozenset({LUSTRE, *GROUP_TYPES}),
+        types=frozenset({*LUSTRE_TYPES, *GROUP_TYPES}),
         why="without 988 FSx refuses to make it (LNET); with 988 alone it is made, and mounts hang.",
         fix="open both ranges, in and out, to the group itself and to the group of the nodes.",
         source="FSx for Lustre guide: limit access with security groups",

@@ -1,5 +1,7 @@
 """JupyterHub: who may start a server, on what, and at which price."""
 
+import ast
+import json
 import re
 from collections.abc import Iterator, Sequence
 
@@ -8,8 +10,9 @@ from guardrails.facts import instance_types
 from guardrails.node import Node
 from guardrails.pool import INSTANCE_TYPE
 from guardrails.rule import Example, Report, Resource, Rule
+from guardrails.secret import is_secret
 from guardrails.template import GPU, NEURON, count
-from guardrails.tokens import RELEASE
+from guardrails.tokens import CONFIG_MAP, RELEASE
 
 _OPEN_AUTHENTICATORS = frozenset({"", "dummy", "dummyauthenticator.DummyAuthenticator", "jupyterhub.auth.DummyAuthenticator", "null"})
 _ORGANISATION = "hosted_domain"
@@ -22,6 +25,8 @@ _ACCELERATOR = re.compile(
     r"\b(?:[0-9]+\s*[x×]?\s*)?(?:NVIDIA\s+)?(A100|A10G|H100|H200|B200|B300|L40S|L4|T4|V100|Trainium2?|Inferentia2?)\b", re.IGNORECASE
 )
 _NEURON_ACCELERATORS = ("Trainium", "Inferentia")
+_PROFILES = "c.KubeSpawner.profile_list"
+"""What the hub's own configuration, a Python file, calls the profiles."""
 _COUNT = re.compile(r"\b([0-9]{1,3})\s*[x×]")
 
 
@@ -72,14 +77,44 @@ def _proxy(chart: Chart, report: Report) -> None:
 
 
 def _profiles(resource: Resource, report: Report) -> None:
-    for chart in _hubs(resource):
+    if resource.type == CONFIG_MAP:
         with report.part():
-            for profile in chart.value("singleuser", "profileList").elements():
-                with report.part():
-                    _profile(resource, profile, report)
-        for check in (_metadata_service, _culling, _limits):
+            _profiles_in_code(resource, [file for name, file in resource.at("data").entries() if name.endswith(".py")], report)
+        return
+    for chart in _hubs(resource):
+        for keys in (("singleuser", "profileList"), ("hub", "config", "KubeSpawner", "profile_list")):
+            with report.part():
+                _each_profile(resource, chart.value(*keys), report)
+        with report.part():
+            _profiles_in_code(resource, [code for _, code in chart.value("hub", "extraConfig").entries()], report)
+        for check in (_metadata_service, _network, _culling, _limits):
             with report.part():
                 check(chart, report)
+
+
+def _each_profile(resource: Resource, profiles: Node, report: Report) -> None:
+    for profile in profiles.elements():
+        with report.part():
+            _profile(resource, profile, report)
+
+
+def _profiles_in_code(resource: Resource, files: Sequence[Node], report: Report) -> None:
+    for file in files:
+        with report.part():
+            # No message may show a part of a secret text.
+            if isinstance(file.value, str) and _PROFILES in file.value and not is_secret(file.raw, resource.secrets):
+                _each_profile(resource, Node(_assigned(file.value), file.path, file.owner), report)
+
+
+def _assigned(code: str) -> object:
+    """The profiles that the code assigns last, where they are written out; None where it computes them."""
+    try:
+        parsed = ast.parse(code).body
+        given = [each.value for each in parsed if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == _PROFILES]
+        # Only what JSON has too: lists, mappings by text, and plain values.
+        return json.loads(json.dumps(ast.literal_eval(given[-1]))) if given else None
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return None
 
 
 def _profile(release: Resource, profile: Node, report: Report) -> None:
@@ -121,6 +156,12 @@ def _metadata_service(chart: Chart, report: Report) -> None:
     blocked = chart.value("singleuser", "cloudMetadata", "blockWithIptables")
     if blocked.value is False:
         report.refuse(chart.resource, blocked, allowed="true: a notebook must not get the node's role")
+
+
+def _network(chart: Chart, report: Report) -> None:
+    policy = chart.value("singleuser", "networkPolicy", "enabled")
+    if policy.value is False:
+        report.advise(chart.resource, policy, allowed="true, unless a policy of your own keeps users' servers apart")
 
 
 def _culling(chart: Chart, report: Report) -> None:
@@ -172,7 +213,7 @@ RULES = (
         id="JUP02",
         name="jupyterhub-require-honest-profiles",
         title="A profile is the hardware it says, and idle servers end",
-        types=CHART_TYPES,
+        types=CHART_TYPES | {CONFIG_MAP},
         check=_profiles,
         why="users size models for a GPU they don't get, servers stay Pending, or idle notebooks hold GPU nodes for weeks.",
         fix="name the accelerator of the instance type, keep culling and the metadata block on, and limit memory.",

@@ -1,12 +1,14 @@
-"""The settings of a Lustre file system, whether asked for directly or through a class of the FSx CSI driver."""
+"""The settings of a Lustre file system, whether asked for directly, as an object of ACK or through a class of the FSx CSI driver."""
 
 from dataclasses import dataclass
 
 from guardrails.facts import load
 from guardrails.node import Node
 from guardrails.rule import Resource
-from guardrails.tokens import LUSTRE
+from guardrails.tokens import LUSTRE, LUSTRE_OBJECTS
 
+LUSTRE_TYPES = (LUSTRE, *LUSTRE_OBJECTS)
+"""Whatever is a file system of its own, where an object of ACK may also be one of another kind."""
 LUSTRE_DRIVER = "fsx.csi.aws.com"
 SCRATCH = frozenset({"SCRATCH_1", "SCRATCH_2"})
 TIERING = "INTELLIGENT_TIERING"
@@ -24,6 +26,16 @@ _CLASS_KEYS = {
     "exportPath": "s3ExportPath",
     "metadataMode": "metadataConfigurationMode",
 }
+# Those that ACK has beside what is Lustre's alone, where the names differ: first the plain one, then the reference in its place.
+_OBJECT_KEYS = {
+    "storageCapacity": ("storageCapacity",),
+    "storageType": ("storageType",),
+    "fileSystemTypeVersion": ("fileSystemTypeVersion",),
+    "kmsKeyId": ("kmsKeyID", "kmsKeyRef"),
+    "subnetIds": ("subnetIDs", "subnetRefs"),
+    "securityGroupIds": ("securityGroupIDs", "securityGroupRefs"),
+}
+_ADOPTION, _READ_ONLY = "services.k8s.aws/adoption-policy", "services.k8s.aws/read-only"
 
 
 @dataclass(frozen=True)
@@ -34,10 +46,25 @@ class Shape:
     settings: Node
     dynamic: bool = False
     """It is made by the CSI driver, for each claim; its settings are text."""
+    is_object: bool = False
+    """It is an object of ACK, in which most settings stand one level deeper."""
 
     def at(self, key: str) -> Node:
         """The setting `key`."""
+        if self.is_object:
+            return self._of_object(key)
         return self.settings.at(_CLASS_KEYS.get(key, key) if self.dynamic else key)
+
+    def _of_object(self, key: str) -> Node:
+        places = [self.settings.at(own) for own in _OBJECT_KEYS.get(key, ())]
+        if not places:
+            return self.settings.at("lustreConfiguration", key)
+        return next((place for place in places if place.present), places[0])
+
+    @property
+    def source(self) -> str | None:
+        """The property of the resource that everything of it comes from; None where each setting is a property of its own."""
+        return "spec" if self.is_object else None
 
     @property
     def deployment(self) -> str:
@@ -75,6 +102,11 @@ class Shape:
         return self.at("metadataIops") if self.dynamic else self.metadata.at("iops")
 
     @property
+    def read_cache_size(self) -> Node:
+        """How large the read cache of tiering is to be."""
+        return self.at("dataReadCacheConfiguration").at("sizeGiB" if self.is_object else "size")
+
+    @property
     def version(self) -> str | None:
         """Lustre version, with the default that the API gives this kind; None where it is that of a backup."""
         given = self.at("fileSystemTypeVersion").text()
@@ -99,6 +131,18 @@ def file_system(resource: Resource) -> Shape:
     """The shape of a LustreFileSystem."""
     assert resource.type == LUSTRE
     return Shape(resource, resource.properties)
+
+
+def shape_of(resource: Resource) -> Shape | None:
+    """The shape of what is a file system of its own; None for an object that makes none, or another one than Lustre."""
+    if resource.type == LUSTRE:
+        return file_system(resource)
+    notes = resource.at("metadata", "annotations")
+    if notes.at(_ADOPTION).text() == "adopt" or flag(notes.at(_READ_ONLY)) is True:
+        # It was made by somebody else, who need not have written its settings here.
+        return None
+    spec = resource.at("spec")
+    return Shape(resource, spec, is_object=True) if spec.at("fileSystemType").text() == "LUSTRE" else None
 
 
 def storage_class(resource: Resource) -> Shape | None:

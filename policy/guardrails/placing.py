@@ -120,13 +120,14 @@ def selects(template: PodTemplate, pool: Resource) -> bool:
     verdicts = pool.memo.setdefault("selected by", {})
     if id(template) not in verdicts:
         ways = alternatives(template)
-        selected = any(bool(wanted) and all(_offers(pool, key, values) for key, values in wanted.items()) for wanted in ways)
+        selected = any(bool(wanted) and all(is_offered(pool, key, values) for key, values in wanted.items()) for wanted in ways)
         # The template is kept beside the verdict, so that no other one gets its id.
         verdicts[id(template)] = (template, selected)
     return verdicts[id(template)][1]
 
 
-def _offers(pool: Resource, key: str, values: list[str] | None) -> bool:
+def is_offered(pool: Resource, key: str, values: list[str] | None) -> bool:
+    """Whether nodes of the pool may have the label with one of the values, or with any where there are none."""
     if key == POOL_LABEL:
         return values is None or pool.at("metadata", "name").text() in values
     if values is None:

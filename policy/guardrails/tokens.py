@@ -9,6 +9,8 @@ EGRESS_RULE = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
 LAUNCH_TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 SCALING_GROUP = "aws:autoscaling/group:Group"
+LUSTRE_OBJECTS = tuple(f"kubernetes:fsx.services.k8s.aws/{version}:FileSystem" for version in ("v1alpha1", "v1beta1", "v1"))
+"""Kinds of the FSx controller of ACK; v1alpha1 is served, and no other is known of."""
 DRA = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
 EFS = "aws:efs/fileSystem:FileSystem"
 ACCESS_POINT = "aws:efs/accessPoint:AccessPoint"

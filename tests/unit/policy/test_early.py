@@ -49,8 +49,8 @@ def _job(number: int, seconds: int = 60) -> Thing:
 def test_a_pair_of_job_and_pool_is_compared_once_however_many_resources_follow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule that looked at all pairs again with each resource would take hours over a program of thousands."""
     compared, read = [], []
-    offers, said = placing._offers, pool._types_left
-    monkeypatch.setattr(placing, "_offers", lambda *pair: compared.append(pair) or offers(*pair))
+    offers, said = placing.is_offered, pool._types_left
+    monkeypatch.setattr(placing, "is_offered", lambda *pair: compared.append(pair) or offers(*pair))
     monkeypatch.setattr(pool, "_types_left", lambda *left: read.append(left) or said(*left))
     count = 6
     things = [thing for number in range(count) for thing in (_pool(number), _job(number))]

@@ -25,6 +25,12 @@ def point(changes: dict[str, Any] | None = None) -> Thing:
 PATH, CREATION = "rootDirectory/path", "rootDirectory/creationInfo"
 
 
+def made_by_root(permissions: str, **user: Any) -> Thing:
+    """A point whose folder belongs to root, where its user is another one."""
+    root = {f"{CREATION}/ownerUid": 0, f"{CREATION}/ownerGid": 0, f"{CREATION}/permissions": permissions}
+    return point({"posixUser": {"uid": 1000, "gid": 1000, **user}, **root})
+
+
 def subnet(zone: str) -> Thing:
     return Thing(type=tokens.SUBNET, name=f"private-{zone}", properties={"availabilityZone": f"us-east-1{zone}"})
 
@@ -208,7 +214,21 @@ CASES = (
     invalid("EFS04", efs(), nfs(securityGroups=[]), subnet("a"), target("a"), says="nfs, which lets nobody in"),
     valid("EFS01", efs(provisionedThroughputInMibps=0), edge=True),
     invalid("EFS01", efs(provisionedThroughputInMibps=1), says="throughputMode is not provisioned", edge=True),
-    valid("EFS03", point({f"{CREATION}/ownerUid": 0, f"{CREATION}/ownerGid": 0}), edge=True),
+    valid("EFS03", point({"posixUser": {"uid": 0, "gid": 0}, f"{CREATION}/ownerUid": 0, f"{CREATION}/ownerGid": 0}), edge=True),
+    # Who may write into the folder that is made.
+    valid("EFS03", made_by_root("0777")),
+    valid("EFS03", made_by_root("0775", secondaryGids=[5, 0]), edge=True),
+    valid("EFS03", made_by_root("2770", gid=0), edge=True),
+    valid("EFS03", made_by_root("0703"), edge=True),
+    valid("EFS03", made_by_root("0700", uid=0)),
+    valid("EFS03", point({f"{CREATION}/permissions": "0300"}), edge=True),
+    *(
+        invalid("EFS03", made_by_root(given), says=f"{given} of owner 0 and group 0, by which user 1000")
+        for given in ("0755", "0700", "770")
+    ),
+    invalid("EFS03", made_by_root("0776"), says="can't write there", edge=True),
+    invalid("EFS03", made_by_root("0757", secondaryGids=[0]), says="can't write there", edge=True),
+    invalid("EFS03", point({f"{CREATION}/permissions": "0577"}), says="owner 1000 and group 1000, by which user 1000", edge=True),
     valid("EFS01", efs(throughputMode="provisioned", provisionedThroughputInMibps="100")),
     valid("EFS01", efs(throughputMode="provisioned", provisionedThroughputInMibps="3414"), edge=True),
     valid("EFS01", efs(throughputMode="provisioned", provisionedThroughputInMibps="1.5")),
@@ -223,7 +243,7 @@ CASES = (
         for path in ("ml", "/ml/", "//ml", "/a//b", "/.ml", "/ml/.x", "/..", "/$x", "/a*", "/a{b}", "/a;b", "//")
     ),
     valid("EFS03", point({"posixUser": {"uid": 0, "gid": 4294967295, "secondaryGids": [0, 4294967295]}}), edge=True),
-    valid("EFS03", point({f"{CREATION}/ownerUid": "4294967295"}), edge=True),
+    valid("EFS03", point({"posixUser/uid": "4294967295", f"{CREATION}/ownerUid": "4294967295"}), edge=True),
     valid("EFS03", point({"posixUser/secondaryGids": list(range(16))}), edge=True),
     invalid("EFS03", point({"posixUser/secondaryGids": list(range(17))}), says="secondaryGids is 17 groups", edge=True),
     invalid("EFS03", point({"posixUser/secondaryGids": [1, 4294967296]}), says="secondaryGids[1] is 4294967296", edge=True),

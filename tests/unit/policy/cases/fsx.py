@@ -63,6 +63,19 @@ def without(thing: Thing, *keys: str) -> Thing:
     return Thing(type=thing.type, name=thing.name, properties=left, sources=thing.sources)
 
 
+GROUP_BY_NAME = {"securityGroupIDs": None, "securityGroupRefs": [{"from": {"name": "fabric"}}]}
+
+
+def of_controller(spec: dict[str, Any] | None = None, /, metadata: dict[str, Any] | None = None, **settings: Any) -> Thing:
+    """A file system of the FSx controller of ACK; `settings` are those of Lustre, and None takes one away."""
+    plain = {"deploymentType": P2, "perUnitStorageThroughput": 250}
+    lustre = {key: value for key, value in {**plain, **settings}.items() if value is not None}
+    outer = {"fileSystemType": "LUSTRE", "storageCapacity": 4800, "subnetIDs": ["subnet-1"], "securityGroupIDs": ["sg-1"]}
+    given = {key: value for key, value in {**outer, "lustreConfiguration": lustre, **(spec or {})}.items() if value is not None}
+    properties = {"metadata": {"name": "training", **(metadata or {})}, "spec": given}
+    return Thing(type="kubernetes:fsx.services.k8s.aws/v1alpha1:FileSystem", name="training", properties=properties)
+
+
 SHAPES = (
     valid("FSX01", p2()),
     valid("FSX01", scratch()),
@@ -388,15 +401,71 @@ LINKS = (
         says="does not overlap /a of a",
     ),
     invalid("DRA02", p2(dataRepositoryAssociations=[{"fileSystemPath": "/a"}]), says="no such property"),
+    valid("DRA02", of_controller()),
+    invalid("DRA02", of_controller({"dataRepositoryAssociations": [{"fileSystemPath": "/a"}]}), says="no such field"),
     invalid(
         "DRA02",
-        Thing(
-            type="kubernetes:fsx.services.k8s.aws/v1alpha1:FileSystem",
-            name="invented",
-            properties={"metadata": {"name": "invented"}, "spec": {"dataRepositoryAssociations": [{"fileSystemPath": "/a"}]}},
-        ),
-        says="no such field",
+        of_controller(dataRepositoryAssociations=[{"fileSystemPath": "/data", "dataRepositoryPath": "s3://bucket/data"}]),
+        says="spec.lustreConfiguration.dataRepositoryAssociations is set; allowed: associations of their own",
     ),
+    *(valid(rule, of_controller()) for rule in ("FSX01", "FSX03", "FSX04", "FSX08", "FSX09", "FSX10", "FSX11")),
+    *(valid(rule, of_controller({"fileSystemType": "WINDOWS", "lustreConfiguration": None})) for rule in ("FSX01", "FSX04")),
+    valid("FSX01", of_controller({"fileSystemType": None, "lustreConfiguration": "none"}), edge=True),
+    *(
+        valid("FSX01", of_controller(metadata={"annotations": {f"services.k8s.aws/{key}": value}}, deploymentType=None), edge=True)
+        for key, value in (("adoption-policy", "adopt"), ("read-only", "true"))
+    ),
+    invalid(
+        "FSX01",
+        of_controller(metadata={"annotations": {"services.k8s.aws/adoption-policy": "adopt-or-create"}}, deploymentType=None),
+        says="spec.lustreConfiguration.deploymentType is unset (FSx makes SCRATCH_1)",
+        edge=True,
+    ),
+    invalid("FSX01", of_controller({"lustreConfiguration": None}), says="spec.lustreConfiguration.deploymentType is unset"),
+    invalid("FSX01", of_controller(deploymentType="PERSISTENT_3"), says="spec.lustreConfiguration.deploymentType is PERSISTENT_3"),
+    invalid("FSX02", of_controller(deploymentType=S2), says="spec.lustreConfiguration.perUnitStorageThroughput is 250; allowed: unset"),
+    invalid("FSX03", of_controller(perUnitStorageThroughput=200), says="spec.lustreConfiguration.perUnitStorageThroughput is 200"),
+    invalid("FSX04", of_controller({"storageCapacity": 3600}), says="spec.storageCapacity is 3600; allowed: 1200, or a multiple of 2400"),
+    invalid("FSX04", of_controller({"storageCapacity": None}), says="spec.storageCapacity is unset"),
+    valid("FSX05", of_controller({**GROUP_BY_NAME, "storageCapacity": 19200}, efaEnabled=True, metadataConfiguration=AUTOMATIC)),
+    invalid(
+        "FSX05",
+        of_controller({"securityGroupIDs": None}, efaEnabled=True, metadataConfiguration=AUTOMATIC),
+        says="spec.securityGroupIDs is unset",
+    ),
+    invalid("FSX06", of_controller({"fileSystemTypeVersion": "2.10"}), says="spec.fileSystemTypeVersion is 2.10"),
+    invalid(
+        "FSX06",
+        of_controller(metadataConfiguration={"mode": "USER_PROVISIONED", "iops": 5000}),
+        says="spec.lustreConfiguration.metadataConfiguration.iops is 5000",
+    ),
+    invalid("FSX07", of_controller({"storageType": HDD}), says="spec.storageType is HDD"),
+    invalid(
+        "FSX07",
+        of_controller(
+            {"storageType": TIERING, "storageCapacity": None},
+            perUnitStorageThroughput=None,
+            throughputCapacity=4000,
+            metadataConfiguration=AUTOMATIC,
+            dataReadCacheConfiguration={"sizingMode": "USER_PROVISIONED", "sizeGiB": 31},
+        ),
+        says="spec.lustreConfiguration.dataReadCacheConfiguration.sizeGiB is 31",
+        edge=True,
+    ),
+    invalid("FSX08", of_controller(importPath="s3://bucket"), says="spec.lustreConfiguration.importPath is s3://bucket; allowed: unset on"),
+    valid("FSX08", of_controller(deploymentType=S2, perUnitStorageThroughput=None, importPath="s3://bucket")),
+    *(
+        invalid("FSX09", of_controller({key: value}, deploymentType=S2, perUnitStorageThroughput=None), says=f"spec.{key} is")
+        for key, value in (("kmsKeyID", "k"), ("kmsKeyRef", {"from": {"name": "k"}}))
+    ),
+    invalid(
+        "FSX09", of_controller(automaticBackupRetentionDays=91), says="automaticBackupRetentionDays is 91; allowed: 0 to 90", edge=True
+    ),
+    valid("FSX10", of_controller({"subnetIDs": None, "subnetRefs": [{"from": {"name": "private"}}]})),
+    invalid("FSX10", of_controller({"subnetIDs": ["subnet-1", "subnet-2"]}), says="spec.subnetIDs is 2 subnets; allowed: one subnet"),
+    valid("FSX11", of_controller(GROUP_BY_NAME)),
+    invalid("FSX11", of_controller({"securityGroupIDs": None}), says="spec.securityGroupIDs is unset (the VPC's default group)"),
+    invalid("DRA02", of_controller(dataRepositoryAssociations=UNKNOWN), says="no such field", edge=True),
     valid(
         "DRA03",
         p2(),

@@ -45,6 +45,17 @@ def hub(changes: dict[str, Any] | None = None, *, chart: str = "jupyterhub", kin
     return Thing(type=kind, name="hub", properties=properties)
 
 
+SPAWNER = "hub/config/KubeSpawner/profile_list"
+OWN = _VALUES["singleuser"]["profileList"][0]
+WRONG = {**OWN, "display_name": "1x A100"}
+
+
+def in_code(code: str) -> Thing:
+    """A ConfigMap with the hub's configuration."""
+    data = {"jupyterhub_config.py": code}
+    return Thing(type=tokens.CONFIG_MAP, name="config", properties={"metadata": {"name": "config"}, "data": data})
+
+
 def profile(shown: str, instance: str, gpus: int) -> Thing:
     return hub({SHOWN: shown, SELECTOR: {TYPE: instance}, LIMITS: {GPU: gpus}})
 
@@ -94,6 +105,18 @@ CASES = (
     invalid("JUP01", hub({SERVICE: "LoadBalancer"}), says="type is LoadBalancer, without TLS"),
     invalid("JUP01", hub({CLASS: "dummy"}, kind=CHART, chart="https://charts.example/jupyterhub-4.3.1.tgz"), says="is dummy"),
     valid("JUP02", hub()),
+    # Profiles may stand in the hub's own configuration, and in its code where they are written out.
+    valid("JUP02", hub({SPAWNER: [OWN]})),
+    invalid("JUP02", hub({SPAWNER: [{**OWN, "display_name": "1x A100"}]}), says="profile_list[0].display_name is 1x A100"),
+    *(valid("JUP02", in_code(f"c.KubeSpawner.profile_list = {text}")) for text in (f"[{OWN}]", "[profile(1)]", "[", "None", "b''")),
+    valid("JUP02", in_code(f"c.KubeSpawner.profile_list = [{WRONG}]\nc.KubeSpawner.profile_list = []"), edge=True),
+    valid("JUP02", hub({"hub/extraConfig": {"own": "c.KubeSpawner.cpu_limit = 2"}})),
+    invalid("JUP02", in_code(f"c = get_config()\nc.KubeSpawner.profile_list = [{WRONG}]"), says="is 1x A100; allowed: 1x A10G"),
+    invalid(
+        "JUP02", hub({"hub/extraConfig": {"own": f"c.KubeSpawner.profile_list = [{WRONG}]"}}), says="extraConfig.own[0].display_name is"
+    ),
+    valid("JUP02", hub({"singleuser/networkPolicy": {"enabled": True}})),
+    invalid("JUP02", hub({"singleuser/networkPolicy": {"enabled": False}}), says="networkPolicy.enabled is false"),
     valid("JUP02", profile("8x H100", "p5.48xlarge", 8)),
     valid("JUP02", profile("A whole node", "p5.48xlarge", 8)),
     valid("JUP02", profile("1x A100", "m7i.xlarge", 0)),

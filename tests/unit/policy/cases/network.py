@@ -497,15 +497,18 @@ FABRIC = (
 )
 
 
-def daemon(image: str, *paths: str, tolerations: Any = ({"operator": "Exists"},)) -> Thing:
+FINDING = {"gfd": {"enabled": True}}
+
+
+def daemon(image: str, *paths: str, tolerations: Any = ({"operator": "Exists"},), **pod_spec: Any) -> Thing:
     mounts = [{"name": "devices", "mountPath": path} for path in paths]
     container = {"name": "plugin", "image": image, "volumeMounts": mounts}
-    spec = {"template": {"spec": {"containers": [container], "tolerations": list(tolerations)}}}
+    spec = {"template": {"spec": {"containers": [container], "tolerations": list(tolerations), **pod_spec}}}
     return Thing(type=tokens.DAEMON_SET, name="plugin", properties={"metadata": {"name": "plugin"}, "spec": spec})
 
 
 def chart(name: str, version: Any) -> Thing:
-    return Thing(type=tokens.RELEASE, name=name, properties={"chart": name, "version": version, "values": {}})
+    return Thing(type=tokens.RELEASE, name=name, properties={"chart": name, "version": version, "values": FINDING})
 
 
 EFA_IMAGE = "registry.example/eks/aws-efa-k8s-device-plugin:v0.5.20"
@@ -544,7 +547,8 @@ def set_of(application: Thing) -> Thing:
 
 
 def nvidia_chart(address: str = "nvidia-device-plugin", version: Any = "0.20.0", **values: Any) -> Thing:
-    properties = {"chart": address, **({"version": version} if version else {}), "values": values}
+    """NVIDIA's chart, which finds the GPUs and labels their nodes, as its pods want, unless `values` say otherwise."""
+    properties = {"chart": address, **({"version": version} if version else {}), "values": {**FINDING, **values}}
     return Thing(type=tokens.RELEASE, name="plugin-chart", properties=properties)
 
 
@@ -560,7 +564,84 @@ ONE_CARD = b.node_pool(
 )
 ONE_CARD_POD = pod({"node.kubernetes.io/instance-type": "g6e.8xlarge"}, spec={"spec/tolerations": [OF_TEAM_B]}, gpu=1, efa=1)
 
+PRESENT = {"nvidia.com/gpu.present": "true"}
+LABELLED = b.node_pool({"spec/template/metadata/labels": PRESENT})
+UNLABELLED: dict[str, Any] = {"gfd": {"enabled": False}}
+P4_POOL = b.node_pool({TYPES: ["p4d.24xlarge"]})
+TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def wish(key: str, *values: str) -> dict[str, Any]:
+    """The affinity for nodes with one of the values of a label."""
+    terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}]}]
+    return {"affinity": {"nodeAffinity": {TERMS: {"nodeSelectorTerms": terms}}}}
+
+
+PLACES = (
+    # NVIDIA's chart wants labels that somebody gives the nodes: their pool, or what discovers features.
+    valid("EFA07", LABELLED, nvidia_chart(**UNLABELLED)),
+    valid("EFA07", b.node_pool(), nvidia_chart(**UNLABELLED), chart("node-feature-discovery", "0.18.3")),
+    valid("EFA07", b.node_pool(), nvidia_chart(**UNLABELLED), b.application_of("x", None, chart=None, path="platform/discovery")),
+    valid(
+        "EFA07", b.node_pool(), nvidia_chart(**UNLABELLED), replace(daemon("registry.example/nfd/node-feature-discovery:v1"), name="nfd")
+    ),
+    valid("EFA07", b.node_pool(), nvidia_chart(version="0.14.5", **UNLABELLED), edge=True),
+    *(valid("EFA07", b.node_pool(), nvidia_chart(affinity=given, **UNLABELLED), edge=True) for given in (None, {"nodeAffinity": None})),
+    valid("EFA07", b.node_pool(), nvidia_chart(**wish("node.kubernetes.io/instance-type", "p5.48xlarge"), **UNLABELLED)),
+    valid("EFA07", gpu_group("AL2023_x86_64_NVIDIA", "p5.48xlarge", labels=PRESENT), nvidia_chart(**UNLABELLED)),
+    valid("EFA07", b.cpu_pool(), CPU_GROUP, nvidia_chart(**UNLABELLED)),
+    *(
+        invalid(
+            "EFA07", host, nvidia_chart(version=release, **UNLABELLED), says=f"values.affinity is unset, so a wish for {key}", edge=edge
+        )
+        for key in PRESENT
+        for host, release, edge in (
+            (b.node_pool(), "0.17.1", False),
+            (b.node_pool(), "0.15.0", True),
+            (gpu_group("AL2023_x86_64_NVIDIA", "p5.48xlarge"), "0.17.1", False),
+        )
+    ),
+    invalid(
+        "EFA07", b.node_pool(), nvidia_chart(affinity={"podAffinity": {}}, **UNLABELLED), says="values.affinity is unset, so", edge=True
+    ),
+    invalid("EFA07", b.node_pool(), nvidia_chart(nodeSelector={"pool": "gpu"}), says="a wish for pool, which p5 does not give its nodes"),
+    # What the plug-in wants and the pool bars is no guess.
+    valid("EFA07", b.node_pool(), daemon(EFA_IMAGE, INFINIBAND, nodeSelector=P5)),
+    valid("EFA07", b.node_pool(), daemon(EFA_IMAGE, INFINIBAND, nodeSelector={"beta.kubernetes.io/instance-type": "p5.48xlarge"})),
+    valid("EFA07", b.node_pool(), daemon(EFA_IMAGE, INFINIBAND, nodeSelector={"karpenter.sh/nodepool": "p5", "kubernetes.io/os": "linux"})),
+    valid("EFA07", P4_POOL, daemon(EFA_IMAGE, INFINIBAND, **wish("node.kubernetes.io/instance-type", "p5.48xlarge", "p4d.24xlarge"))),
+    valid("EFA07", P4_POOL, daemon(EFA_IMAGE, INFINIBAND, nodeSelector=P5), replace(daemon(EFA_IMAGE, INFINIBAND), name="second")),
+    valid("EFA07", LABELLED, daemon(NVIDIA_IMAGE, nodeSelector=PRESENT)),
+    valid("EFA07", gpu_group("AL2023_x86_64_NVIDIA", "p5.48xlarge"), daemon(NVIDIA_IMAGE, nodeSelector=P5)),
+    # A pool may go without EFA, and without the label of those that have it.
+    valid("EFA07", b.node_pool(), daemon(EFA_IMAGE, INFINIBAND, nodeSelector={"team.example/efa": "true"}), edge=True),
+    invalid(
+        "EFA07",
+        *(b.node_pool(), daemon(EFA_IMAGE, INFINIBAND, nodeSelector={"team.example/efa": "true"}), pod(P5, efa=32)),
+        says="team.example/efa, which p5 does not give its nodes",
+        edge=True,
+    ),
+    valid("EFA07", b.node_pool(), daemon(NVIDIA_IMAGE, nodeSelector={"eks.amazonaws.com/compute-type": "ec2"}), edge=True),
+    invalid("EFA07", P4_POOL, daemon(EFA_IMAGE, INFINIBAND, nodeSelector=P5), says="p5.48xlarge, where nodes of p5 have p4d.24xlarge"),
+    invalid(
+        "EFA07",
+        P4_POOL,
+        daemon(EFA_IMAGE, INFINIBAND, **wish("node.kubernetes.io/instance-type", "p5.48xlarge", "p5en.48xlarge")),
+        says="p5.48xlarge or p5en.48xlarge, where nodes of p5 have p4d.24xlarge",
+        edge=True,
+    ),
+    invalid("EFA07", b.node_pool(), daemon(NVIDIA_IMAGE, nodeSelector={"karpenter.sh/nodepool": "gpu"}), says="where nodes of p5 have p5"),
+    invalid(
+        "EFA07",
+        gpu_group("AL2023_x86_64_NVIDIA", "p4d.24xlarge"),
+        daemon(NVIDIA_IMAGE, nodeSelector=P5),
+        says="where nodes of gpu have p4d.24xlarge",
+    ),
+    invalid("EFA07", b.node_pool(), daemon(NVIDIA_IMAGE, nodeSelector=PRESENT), says="gpu.present, which p5 does not give its nodes"),
+)
+
 PLUGINS = (
+    *PLACES,
     # Nodes of EKS Auto Mode and of Bottlerocket have the plug-in built in.
     valid("EFA07", AUTO_CLUSTER, pod(gpu=8, efa=32)),
     valid("EFA07", AUTO_CLUSTER, CPU_GROUP, pod(AUTO_LABEL, gpu=8)),
@@ -609,10 +690,8 @@ PLUGINS = (
         "EFA07", OTHER_POOL, daemon(NVIDIA_IMAGE, tolerations=()), nvidia_chart(tolerations=[OF_GPU]), says="team-b, the taint", edge=True
     ),
     # A chart that is given tolerations has these in place of its own.
-    invalid(
-        "EFA07", OTHER_POOL, nvidia_chart(tolerations=[OF_GPU]), says="values.tolerations is without one; allowed: a toleration of team-b"
-    ),
-    invalid("EFA07", OTHER_POOL, nvidia_chart(tolerations=[]), says="values.tolerations is without one", edge=True),
+    invalid("EFA07", OTHER_POOL, nvidia_chart(tolerations=[OF_GPU]), says="values.tolerations is without a toleration of team-b; allowed"),
+    invalid("EFA07", OTHER_POOL, nvidia_chart(tolerations=[]), says="values.tolerations is without a toleration of team-b", edge=True),
     valid("EFA07", OTHER_POOL, nvidia_chart("./charts/nvidia-device-plugin", tolerations=[OF_GPU]), edge=True),
     valid("EFA07", OTHER_POOL, nvidia_chart("gpu-operator", "v25.10.1", tolerations=[OF_GPU]), edge=True),
     valid("EFA07", OTHER_POOL, nvidia_chart(tolerations=[OF_GPU]), replace(nvidia_chart(tolerations=[OF_TEAM_B]), name="second")),
@@ -647,15 +726,15 @@ PLUGINS = (
     valid("EFA07", b.node_pool(), nvidia_chart("/srv/charts/nvidia-device-plugin", None), pod(gpu=8)),
     valid("EFA07", b.node_pool(), nvidia_chart("https://charts.example/nvidia-device-plugin-0.17.1.tgz", None), pod(gpu=8)),
     valid("EFA07", b.node_pool(), nvidia_chart(version="v0.17.1-rc.1"), edge=True),
-    valid("EFA07", CLUSTER, b.node_pool(), b.application_of("nvidia-device-plugin"), pod(P5, gpu=8)),
-    valid("EFA07", CLUSTER, b.node_pool(), set_of(b.application_of("nvidia-device-plugin")), pod(P5, gpu=8)),
+    valid("EFA07", CLUSTER, b.node_pool(), b.application_of("nvidia-device-plugin", {"valuesObject": FINDING}), pod(P5, gpu=8)),
+    valid("EFA07", CLUSTER, b.node_pool(), set_of(b.application_of("nvidia-device-plugin", {"valuesObject": FINDING})), pod(P5, gpu=8)),
     invalid("EFA07", CLUSTER, b.node_pool(), set_of(b.application_of("cert-manager")), pod(P5, gpu=8), says="which nothing offers"),
     valid("EFA07", CLUSTER, b.node_pool(), b.application_of("x", None, chart=None, path="platform/gpu-operator"), pod(P5, gpu=8)),
     valid(
         "EFA07",
         OTHER_POOL,
         daemon(NVIDIA_IMAGE, tolerations=[OF_GPU]),
-        b.application_of("nvidia-device-plugin", {"valuesObject": {"tolerations": [OF_TEAM_B]}}),
+        b.application_of("nvidia-device-plugin", {"valuesObject": {**FINDING, "tolerations": [OF_TEAM_B]}}),
     ),
     invalid(
         "EFA07",
@@ -716,8 +795,8 @@ PLUGINS = (
     invalid("EFA07", CLUSTER, b.node_pool(), b.node_class(), pod(gpu=8), says="which nothing offers", edge=True),
     invalid("EFA07", b.node_pool(), pod(gpu=8), says="asking for nvidia.com/gpu, which nothing offers"),
     invalid("EFA07", b.node_pool(), pod(gpu=8, efa=32), chart("nvidia-device-plugin", "0.20.0"), says="asking for vpc.amazonaws.com/efa"),
-    invalid("EFA07", b.node_pool(), daemon(EFA_IMAGE), says="/dev/infiniband of the node"),
-    invalid("EFA07", b.node_pool(), daemon(EFA_IMAGE, INFINIBAND, tolerations=()), says="nvidia.com/gpu, the taint of p5"),
+    invalid("EFA07", b.node_pool(), daemon(EFA_IMAGE), says="containers is without a mount of /dev/infiniband; allowed: one with"),
+    invalid("EFA07", b.node_pool(), daemon(EFA_IMAGE, INFINIBAND, tolerations=()), says="without a toleration of nvidia.com/gpu"),
     invalid("EFA07", b.node_pool(), daemon("nvcr.io/nvidia/k8s-device-plugin:latest"), says="a pinned release of the plug-in", edge=True),
     invalid("EFA07", b.node_pool(), daemon("registry.example:5000/nvidia/k8s-device-plugin"), says="a pinned release", edge=True),
     invalid("EFA07", b.node_pool(), chart("nvidia-device-plugin", None), says="a pinned version of the chart"),
