@@ -143,11 +143,15 @@ CASES = (
     # Of three that say a version, the one that says another is wrong.
     invalid(
         "RAY02",
-        cluster({IMAGE_OF_GROUP: "rayproject/ray:2.9.0"}),
-        says="image is rayproject/ray:2.9.0; allowed: one of Ray 2.55.0, as rayVersion and the image of another group say",
+        cluster({IMAGE_OF_GROUP: "rayproject/ray:2.9.3"}),
+        says="image is rayproject/ray:2.9.3; allowed: one of Ray 2.55.0, as rayVersion and the image of another group say",
     ),
-    invalid("RAY02", cluster({IMAGE_OF_HEAD: "ray:2.9.0"}), says="spec.headGroupSpec.template.spec.containers[0].image is ray:2.9.0"),
-    invalid("RAY02", cluster({IMAGE_OF_HEAD: "ray:2.9.0", IMAGE_OF_GROUP: "ray:2.9.0"}), says="rayVersion is 2.55.0; allowed: 2.9.0"),
+    invalid("RAY02", cluster({IMAGE_OF_HEAD: "ray:2.9.3"}), says="spec.headGroupSpec.template.spec.containers[0].image is ray:2.9.3"),
+    invalid(
+        "RAY02",
+        cluster({"spec/rayVersion": "2.55.1", IMAGE_OF_HEAD: "ray:2.9.3", IMAGE_OF_GROUP: "ray:2.9.3"}),
+        says="rayVersion is 2.55.1; allowed: 2.9.3",
+    ),
     invalid(
         "RAY02",
         cluster({"enableInTreeAutoscaling": True, f"{GROUP}/maxReplicas": b.DELETE}),
