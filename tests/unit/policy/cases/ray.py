@@ -149,7 +149,7 @@ CASES = (
     invalid("RAY02", cluster({IMAGE_OF_HEAD: "ray:2.9.3"}), says="spec.headGroupSpec.template.spec.containers[0].image is ray:2.9.3"),
     invalid(
         "RAY02",
-        cluster({"spec/rayVersion": "2.55.1", IMAGE_OF_HEAD: "ray:2.9.3", IMAGE_OF_GROUP: "ray:2.9.3"}),
+        cluster({"rayVersion": "2.55.1", IMAGE_OF_HEAD: "ray:2.9.3", IMAGE_OF_GROUP: "ray:2.9.3"}),
         says="rayVersion is 2.55.1; allowed: 2.9.3",
     ),
     invalid(
