@@ -257,6 +257,29 @@ BY_MPIRUN = (
     valid("JOB03", by_mpirun("mpirun -np 1 torchrun --nproc-per-node=8 x : -np 31 y")),
     invalid("JOB03", job({COMMAND: ["mpirun", "-np", "8", "torchrun", "--nproc-per-node=8", "x"], **ONE_POD}), says="= 64 in the job"),
     valid("JOB03", job({COMMAND: ["mpirun", "--hostfile", "h", "-np", "8", "torchrun", "--nproc-per-node=8", "x"], **ONE_POD})),
+    # Whatever else may name other pods' hosts.
+    *(
+        valid("JOB03", job({COMMAND: ["mpirun", *more.split(), "-np", "8", "torchrun", "--nproc-per-node=8", "x"], **ONE_POD}))
+        for more in (
+            *("-rf f", "--map-by rankfile:file=f", "--tune f", "-configfile f", "--dvm file:f", "--pset a"),
+            *("--mca orte_default_hostfile f", "--prtemca prte_default_hostfile f", "--mca rmaps_rank_file_path f"),
+        )
+    ),
+    *(
+        valid(
+            "JOB03",
+            job(
+                {COMMAND: ["mpirun", "-np", "8", "torchrun", "--nproc-per-node=8", "x"], ENV: variables(**{name: "/etc/hosts"}), **ONE_POD}
+            ),
+        )
+        for name in ("HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE", "OMPI_MCA_orte_default_hostfile")
+    ),
+    invalid(
+        "JOB03",
+        job({COMMAND: ["mpirun", "--mca", "btl", "tcp", "-np", "8", "torchrun", "--nproc-per-node=8", "x"], **ONE_POD}),
+        says="= 64 in the job",
+        edge=True,
+    ),
 )
 
 
