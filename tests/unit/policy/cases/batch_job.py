@@ -1219,6 +1219,8 @@ SERVICES = (
     # The labels that the Service wants and the pods have.
     valid("JOB05", labelled(), service()),
     valid("JOB05", labelled(labels={"app": "pretrain", "team": "ml"}), service(), edge=True),
+    valid("JOB05", labelled(labels={"app": "pretrain", "role": ""}), service({"role": ""}), edge=True),
+    invalid("JOB05", labelled(), service({"role": ""}), says="a label that the pods of pretrain have", edge=True),
     valid("JOB05", job(), service({"job-name": "pretrain", "batch.kubernetes.io/job-name": "pretrain"}), edge=True),
     # What a controller or an operator may label pods with, and Services that select by other means.
     valid("JOB05", labelled(), service({"app": "pretrain", "kueue.x-k8s.io/podset": "main", "controller-uid": "1"}), edge=True),
