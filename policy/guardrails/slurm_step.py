@@ -126,7 +126,7 @@ def steps(script: str) -> Iterator[Step]:
     for line, commands in command.steps(script):
         own = _own(line, outside)
         if own is not None and not own.has(*_PLACED_OTHERWISE):
-            quoted = [word for word in line if word in escaped or f"'{word}'" in script]
+            quoted = [word for word in line if "torch" in word and (word in escaped or f"'{word}'" in script)]
             yield from _step(script, job, own, given, quoted, commands)
 
 
