@@ -25,9 +25,11 @@ def batch_script(resource: Resource, text: Node, report: Report) -> None:
     for step in found:
         _tasks_of_gpus(resource, text, step, report)
         for call in step.calls:
-            _processes(resource, text, step, call, report)
-            # What stands behind a variable, and torchrun's own variables, may tell the rest.
-            if "PET_" not in script and not call.expand(call.program).startswith("$"):
+            more = call.expand(call.program)
+            if not (more.startswith("-") and "nproc" in more):
+                _processes(resource, text, step, call, report)
+            # What a variable holds, and torchrun's own variables, may tell the rest.
+            if "PET_" not in script and not more.startswith(("$", "-")):
                 _meeting(resource, text, step, call, report)
                 if len(found) == 1 and not _LOOP.search(script):
                     _nodes(resource, text, step, call, report)

@@ -38,6 +38,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _PYTHON_VALUES = frozenset({"-X", "-W", "--check-hash-based-pycs"})
 _TRAINS = re.compile(r"train|tune|tuning|sft|dpo|grpo|run_[a-z]*lm", re.IGNORECASE)
 _PREPARES = re.compile(r"prepare|preproc|data|tokeni|download|eval|export|convert|generat|merge", re.IGNORECASE)
+_OF_HYDRA = frozenset({"genv", "env"})
 # A shell in a shell in a shell is as deep as anybody writes.
 _DEEPEST = 4
 
@@ -216,7 +217,8 @@ def _values_of_mpirun(name: str, following: Sequence[str]) -> int:
     facts = load("launchers")["mpirun"]
     for count, kind in enumerate(("flags", "values", "pairs")):
         if name in facts[kind]:
-            return count
+            # Hydra takes a variable and its value in one word as well.
+            return 1 if name in _OF_HYDRA and "=" in "".join(following[:1]) else count
     return int(len(following) > 1 and not following[0].startswith("-") and "/" not in following[0] and not _is_program(following[0]))
 
 

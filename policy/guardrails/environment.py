@@ -88,7 +88,7 @@ def handed_on(commands: Sequence[Sequence[str]], place: Node) -> Iterator[Variab
 def _given_by_mpirun(commands: Sequence[Sequence[str]], place: Node) -> Iterator[Variable]:
     for name, values in _options_of_mpirun(commands):
         if name in _PAIRS and len(values) > 1:
-            yield Variable(values[0], place, values[1])
+            yield Variable(values[0], place, values[1])  # What is in one word is found as any other setting.
 
 
 def _options_of_mpirun(commands: Sequence[Sequence[str]]) -> Iterator[tuple[str, list[str]]]:

@@ -165,7 +165,8 @@ def _of_launcher(job: Resource, container: Node, report: Report) -> None:
         if call.per_node == "1" and (trains or _multiplies(job, container, call, pods)):
             continue
         told = replace(call, per_node=None) if alone and call.per_node == "1" else call
-        _compare(job, command.place(container), told, ((total, each), (pods * other, other)), due, report)
+        shared = [(pods * number, number) for number in _sharing(job, launched) if call.per_node == str(number)]
+        _compare(job, command.place(container), told, ((total, each), (pods * other, other), *shared), due, report)
     _launchers(job, container, report)
 
 
@@ -192,6 +193,12 @@ def _launchers(job: Resource, container: Node, report: Report) -> None:
                 f"at most {devices}, its GPUs: one torchrun on each worker (-np {_pods(job)} --map-by ppr:1:node) that starts {devices}"
             )
             report.refuse(job, command.place(container), allowed=allowed, found=found)
+
+
+def _sharing(job: Resource, launched: set[int | None]) -> list[int]:
+    """Launchers on each worker that have its GPUs between them."""
+    devices = _worker_template(job).requested(GPU)
+    return [devices // each for each in launched if each and 1 < each < devices and devices % each == 0]
 
 
 def _multiplies(job: Resource, container: Node, started: Started, pods: int) -> bool:

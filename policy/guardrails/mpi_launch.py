@@ -19,7 +19,16 @@ _YES = frozenset({"1", "true", "yes", "enabled"})
 _MCA = frozenset({"mca", "gmca", "omca", "prtemca"})
 _WHOLE = re.compile(r"[0-9]{1,9}")
 _EVERY_DEVICE = frozenset({"gpu", "auto"})
-_HOSTS = frozenset({"host", "H", "hosts", "hostfile", "machinefile", "machine", "default-hostfile", "add-host", "add-hostfile", "f"})
+_HOSTS = frozenset(
+    {
+        *("host", "H", "hosts", "hostfile", "machinefile", "machine", "default-hostfile", "add-host", "add-hostfile", "f"),
+        # Files that may name them among other things, and machines that run already.
+        *("rankfile", "rf", "tune", "am", "app", "appfile", "configfile", "dvm", "dvm-uri", "pset"),
+    }
+)
+_FILE_OF_HOSTS = re.compile(r"hostfile|host_file|rankfile|rank_file", re.I)
+"""In names of variables and parameters."""
+_MAPPED_BY_FILE = re.compile(r"rankfile|[:,]file=", re.I)
 
 
 @dataclass(frozen=True)
@@ -88,9 +97,16 @@ def started_by(container: Node, call: command.Invocation) -> Started:
 
 
 def _names_hosts(container: Node, call: command.Invocation) -> bool:
-    if any("hostfile" in variable.name.lower() for variable in environment.variables(container)):
+    if any(_FILE_OF_HOSTS.search(variable.name) for variable in environment.variables(container)):
         return True
-    return any(name in _HOSTS for options in command.parts(call) for name, _ in options)
+    return any(_names_hosts_by(name, " ".join(values[:1])) for options in command.parts(call) for name, values in options)
+
+
+def _names_hosts_by(name: str, value: str) -> bool:
+    """Whether an option of mpirun says where it starts what it starts; of a parameter the value is its name."""
+    if name in _MCA:
+        return bool(_FILE_OF_HOSTS.search(value))
+    return name in _HOSTS or (name == "map-by" and bool(_MAPPED_BY_FILE.search(value)))
 
 
 def _oversubscribes(name: str, values: list[str]) -> bool:

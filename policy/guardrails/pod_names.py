@@ -82,10 +82,10 @@ def _foreign(job: Resource, hosts: Hosts, template: PodTemplate, service: Resour
         return None
     given, labels = _given(job, hosts), template.metadata.at("labels")
     for key, wanted in service.at("spec", "selector").entries():
-        own = given.get(key, labels.at(key).text())
+        own, has = given.get(key, labels.at(key).text()), key in given or labels.at(key).present
         if key not in given and (key.partition("/")[0] in _BY_CONTROLLERS or key in _OF_OLD or ("/" in key and not own)):
             continue
-        if own != wanted.text():
+        if own != wanted.text() or not has:
             return wanted, own
     return None
 

@@ -173,6 +173,11 @@ def _rendezvous(resource: Resource, template: PodTemplate, container: Node, call
         sources = container.at("envFrom")
         if any(sources.elements()):
             raise Undecided(sources.place)
+        more = call.expand(call.program)
+        if more.startswith("$"):
+            raise Undecided(place.place)
+        if more.startswith("-") and ("rdzv" in more or "rank" in more):
+            return
         allowed = "--rdzv-backend=c10d and --rdzv-endpoint (or --node-rank and --master-addr)"
         report.refuse(resource, place, allowed=allowed, found=f"--nnodes {most} alone")
     elif gang.is_dynamic(call, container) or not rank or not rank.isdigit() or pods < 2:

@@ -1,5 +1,6 @@
 """The chart of a Slurm cluster on Kubernetes: what its values make of Slinky's objects."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,9 @@ from guardrails.rule import Resource
 
 _FIRST = (1, 0, 0)
 """The first release whose objects are those of today."""
+_SPACED = re.compile(r"(?<=[<>=~^])\s+")
+_OLDER = re.compile(r"(?:^|[\s,|])(?:[=~^]|~>|<=?)?v?0(?![0-9])|<v?1(?:\.0){0,2}(?![.0-9])")
+"""In a range of versions: one that only older releases are in."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,14 @@ def _laid(own: Mapping[str, Any], default: Mapping[str, Any]) -> dict[str, Any]:
 def slurm_charts(resource: Resource) -> Iterator[Chart]:
     """Slinky's charts of a cluster among those that a resource installs."""
     for chart in charts_of(resource):
-        if chart.name == "slurm" and not chart.is_folder and (version(chart.version.text()) or _FIRST) >= _FIRST:
+        if chart.name == "slurm" and not chart.is_folder and not _is_older(chart.version.text()):
             yield chart
+
+
+def _is_older(text: str) -> bool:
+    """Whether a version, or range of versions, is below the first release; none at all is the newest."""
+    known = version(text)
+    return known < _FIRST if known else bool(_OLDER.search(_SPACED.sub("", text.strip())))
 
 
 def members(chart: Chart, sets: str) -> Iterator[Member]:

@@ -11,9 +11,10 @@ from guardrails.facts import load
 
 _DIRECTIVE = "#SBATCH"
 _WORD = re.compile(r"""(?:"[^"]*+"|'[^']*+'|[^\s"'])++""")
-_NAMES = {"N": "nodes", "n": "ntasks", "G": "gpus", "m": "distribution", "tasks-per-node": "ntasks-per-node"}
+_NAMES = {"N": "nodes", "n": "ntasks", "G": "gpus", "m": "distribution", "a": "array", "tasks-per-node": "ntasks-per-node"}
+_HETEROGENEOUS = frozenset({"hetjob", "packjob"})
 # Where tasks go by these is the scheduler's matter, or the step has parts.
-_PLACED_OTHERWISE = ("ntasks-per-gpu", "ntasks-per-core", "ntasks-per-socket", "distribution", "multi-prog", "het-group", "hetjob")
+_PLACED_OTHERWISE = ("ntasks-per-gpu", "ntasks-per-core", "ntasks-per-socket", "distribution", "multi-prog", "het-group", *_HETEROGENEOUS)
 _BOUND = ("gpu-bind", "tres-bind", "tres-per-task", "gpus-per-socket")
 _GPUS = re.compile(r"(?:gres[/:])?gpu(?::[^:,()]+)??(?::([0-9]{1,6}))?(?:\([^)]*\))?")
 _LAST_NUMBER = re.compile(r"(?:[^:]+:)?([0-9]{1,6})")
@@ -27,8 +28,20 @@ _ASSIGNMENT = re.compile(
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _SETTING = re.compile(r"(?<![\w$-])([A-Za-z_]\w*)\+?=")
 _READING = re.compile(r"\b(?:read|for|mapfile|readarray)\b[^\n;]*")
-_SET_ANEW = re.compile(r"\bunset\b[^\n]*\bSLURM_|(?<![\w$])S(?:LURM|RUN|BATCH)_[A-Z_]+=")
+# Another script may set any variable of this one.
+_READS_ANOTHER = re.compile(r"""(?:^|[;&|({"'`]|\b(?:then|do|else)[ \t])[ \t]*(?:source|\.|eval)[ \t]""", re.M)
+# Slurm's variables that say how many tasks there are, and where; others, such as SLURM_CPU_BIND, may be what they like.
+_COUNTS = r"(?:NTASKS|NPROCS|NNODES|JOB_NUM_NODES|TASKS_PER_NODE|GPU|(?:STEP_)?GRES|TRES|DISTRIBUTION|HET)"
+_SET_ANEW = re.compile(rf"(?<![\w$])SLURM_{_COUNTS}\w*=")
+_UNSET = re.compile(rf"SLURM(?:_{_COUNTS}|_?(?![A-Z_]))")
+_OF_ONE_NODE = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$\(|\$\{?(?:HOSTNAME|\w*POD_))")
+"""In double quotes: what the shell of the script puts in, on the first node."""
+_ANY_DOUBLE_QUOTED = re.compile(shell.DOUBLE_QUOTED)
 _LARGEST = 10**9
+_LONGEST = 1000
+"""Characters of a value that is put in for a variable."""
+_DEEPEST = 40
+"""Variables in values of variables."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +96,7 @@ class Step:
     per_node: int | None
     """Tasks that one node has at least; None where that can't be told."""
     nodes: int | None
-    """All nodes of the job."""
+    """All nodes of the job; None where jobs may train together."""
     gpus: int | None
     """GPUs of each node."""
     per_task: int | None
@@ -106,18 +119,19 @@ def is_slurm(script: str) -> bool:
 def steps(script: str) -> Iterator[Step]:
     """The steps that run torchrun; none of a script that sets Slurm's own variables, or has parts of several kinds."""
     job = _directives(script)
-    if _SET_ANEW.search(script) or job.has(*_PLACED_OTHERWISE):
+    if _sets_counts(script) or job.has(*_PLACED_OTHERWISE):
         return
-    given = _assigned(script)
+    given, escaped = _assigned(script), _escaped(script)
     outside = _expander({**given, **_variables(job)})
     for line, commands in command.steps(script):
         own = _own(line, outside)
         if own is not None and not own.has(*_PLACED_OTHERWISE):
-            yield from _step(script, job, own, given, line, commands)
+            quoted = [word for word in line if "torch" in word and (word in escaped or f"'{word}'" in script)]
+            yield from _step(script, job, own, given, quoted, commands)
 
 
 def _step(
-    script: str, job: Asked, own: Asked, given: Mapping[str, str], line: Sequence[str], commands: Sequence[Sequence[str]]
+    script: str, job: Asked, own: Asked, given: Mapping[str, str], quoted: Sequence[str], commands: Sequence[Sequence[str]]
 ) -> Iterator[Step]:
     whole = own if own.has("ntasks", "ntasks-per-node") else job
     nodes = own.number("nodes") if own.has("nodes") else job.number("nodes")
@@ -132,11 +146,12 @@ def _step(
     per_task = (own if own.has("gpus-per-task") else job).number("gpus-per-task")
     per_node = here.per_node
     gpus = job.gpus or own.gpus or (per_task * per_node if per_task and per_node else None)
-    quoted = [word for word in line if f"'{word}'" in script]
+    # Elements of an array may be the nodes of one run.
+    of_array = job.has("array") or "SLURM_ARRAY_" in script
     yield Step(
         tasks=here.tasks,
         per_node=per_node,
-        nodes=job.number("nodes") if job.has("nodes") else nodes,
+        nodes=None if of_array else job.number("nodes") if job.has("nodes") else nodes,
         gpus=gpus,
         per_task=per_task,
         # SLURM_NTASKS of the job goes before the tasks of a node that srun alone is told, in some releases.
@@ -154,31 +169,42 @@ def _directives(script: str) -> Asked:
         if line.strip() and not line.startswith("#"):
             break
         if line.startswith(_DIRECTIVE):
-            words = line.removeprefix(_DIRECTIVE).partition(" #")[0]
-            found |= _options([word.replace('"', "").replace("'", "") for word in _WORD.findall(words)])
+            words = [word.replace('"', "").replace("'", "") for word in _WORD.findall(line.removeprefix(_DIRECTIVE).partition(" #")[0])]
+            # What parts a heterogeneous job is a word, no option.
+            found |= dict.fromkeys(_HETEROGENEOUS.intersection(words[:1]), "")
+            found |= _options(words) or {}
     return Asked(found)
 
 
 def _own(line: Sequence[str], expand: Callable[[str], str]) -> Asked | None:
-    """The options of srun in a command; None where that is none."""
+    """The options of srun in a command; None where that is none, or a variable may hold more of them."""
     index = next((at for at, word in enumerate(line) if command.base(word) == "srun"), None)
     if index is None:
         return None
-    return Asked({name: expand(text) for name, text in _options(line[index + 1 :]).items()})
+    options = _options(line[index + 1 :], expand)
+    return None if options is None else Asked({name: expand(text) for name, text in options.items()})
 
 
-def _options(words: Sequence[str]) -> dict[str, str]:
-    """The options up to the program, by their long names."""
+def _options(written: Sequence[str], expand: Callable[[str], str] = str) -> dict[str, str] | None:
+    """The options up to the program, by their long names; None where a variable in their place is not known."""
     flags = load("launchers")["srun"]["flags"]
-    found, index = {}, 0
-    while index < len(words) and words[index].startswith("-"):
+    words, found, index = list(written), {}, 0
+    while index < len(words) and words[index].startswith(("-", "$")):
         word, index = words[index], index + 1
+        if word.startswith("$"):
+            text = expand(word)
+            if "$" in text:
+                return None
+            words[:index] = text.split()
+            index = 0
+            continue
         if word.startswith("--"):
             name, joined, value = word[2:].partition("=")
         else:
             name, value = word[1:2], word[2:]
             joined = value
-        if not joined and name not in flags:
+        # An option that the list lacks has no value where another follows.
+        if not joined and name not in flags and not next(iter(words[index : index + 1]), "").startswith("-"):
             value, index = next(iter(words[index : index + 1]), ""), index + 1
         found[_NAMES.get(name, name)] = value
     return found
@@ -203,24 +229,48 @@ def _agreed(job: Mapping[str, str], step: Mapping[str, str]) -> dict[str, str]:
 
 
 def _assigned(script: str) -> dict[str, str]:
-    """Variables that a script sets once, at the beginning of a line."""
+    """Variables that a script sets once, at the beginning of a line, and no script that it reads later on may set anew."""
+    start = max((found.end() for found in _READS_ANOTHER.finditer(script)), default=0)
     count = Counter(_SETTING.findall(script))
     read = {name for line in _READING.findall(script) for name in _NAME.findall(line)}
-    written = {name: text for name, text in _ASSIGNMENT.findall(script) if count[name] == 1 and name not in read and "`" not in text}
+    written = {name: text for name, text in _ASSIGNMENT.findall(script, start) if count[name] == 1 and name not in read and "`" not in text}
     return {name: shell.unquoted(text) for name, text in written.items()}
+
+
+def _sets_counts(script: str) -> bool:
+    """Whether a script sets or unsets what Slurm says of the number of tasks."""
+    unset = (line.partition("unset")[2] for line in script.splitlines())
+    return bool(_SET_ANEW.search(script)) or any(map(_UNSET.search, unset))
+
+
+def _escaped(script: str) -> set[str]:
+    """What stands in double quotes and leaves each node its own name, as in `bash -c "... \\$(hostname)"`."""
+    if "\\$" not in script and "\\`" not in script:
+        return set()
+    return {shell.unquoted(text) for text in _ANY_DOUBLE_QUOTED.findall(script) if "\\" in text and not _OF_ONE_NODE.search(text)}
 
 
 def _expander(known: Mapping[str, str]) -> Callable[[str], str]:
     """Puts values for names and sums; what it does not know stays as it is."""
 
+    values: dict[str, str] = {}
+
+    def named(name: str, depth: int) -> str:
+        """The value of a variable, with `$` in it where it is not known whole."""
+        if name not in values:
+            values[name] = "$"
+            text = expand(known.get(name, "$"), depth + 1)
+            values[name] = text if len(text) <= _LONGEST else "$"
+        return values[name]
+
     def value(found: re.Match[str], depth: int) -> str:
         if found[1]:
-            return _sum(found[1], lambda name: expand(f"${name}", depth + 1)) or found[0]
-        text = expand(known.get(found[2] or found[3], "$"), depth + 1)
+            return _sum(found[1], lambda name: named(name, depth)) or found[0]
+        text = named(found[2] or found[3], depth)
         return found[0] if "$" in text else text
 
     def expand(text: str, depth: int = 0) -> str:
-        return text if depth > len(_CHAINS) * 2 else _REFERENCE.sub(lambda found: value(found, depth), text)
+        return text if depth > _DEEPEST or len(text) > _LONGEST else _REFERENCE.sub(lambda found: value(found, depth), text)
 
     return expand
 

@@ -56,6 +56,9 @@ _OF_MEGATRON: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     ),
     "all experts": ("num-experts", _MEGATRON_EXPERTS, ()),
 }
+# With DeepSpeed's pipeline Megatron-LM leaves the stages to that, which takes any number of layers.
+_PIPELINE_OF_DEEPSPEED = ("deepspeed", "pp-partition-method")
+_NO_PIPELINE = "no-pipeline-parallel"
 # The project's own trainer divides experts among the data-parallel ranks only (training/layout.py).
 _OVERRIDES = {**{f"parallel.{name}": name for name in ("tensor", "pipeline", "context")}, "parallel.expert": "data expert"}
 
@@ -246,7 +249,8 @@ def _of_megatron(call: command.Invocation) -> dict[str, int]:
     counted = {
         kind: call.number(name) for kind, (name, axis, others) in _OF_MEGATRON.items() if call.number(axis) and not call.flag(*others)
     }
-    return {kind: number for kind, number in counted.items() if number is not None}
+    uneven = call.flag(*_PIPELINE_OF_DEEPSPEED) and not call.flag(_NO_PIPELINE)
+    return {kind: number for kind, number in counted.items() if number is not None and not (uneven and kind == "layers")}
 
 
 def _numbers(whole: command.Invocation, options: Mapping[str, tuple[str, ...]]) -> dict[str, int]:

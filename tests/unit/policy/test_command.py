@@ -85,6 +85,7 @@ def test_a_launcher_s_name_elsewhere_is_no_call(line: str) -> None:
     [
         ("mpirun -np 4 -mca a b -x A=1 python3 train.py -np 8", [[("np", ["4"]), ("mca", ["a", "b"]), ("x", ["A=1"])]]),
         ("mpirun --allow-run-as-root --map-by=ppr:8:node x -N 2", [[("allow-run-as-root", []), ("map-by", ["ppr:8:node"])]]),
+        ("mpiexec.hydra -genv A=1 -env B=2 -n 8 ./a", [[("genv", ["A=1"]), ("env", ["B=2"]), ("n", ["8"])]]),
         ("mpiexec.hydra -genv A 1 -ppn 8 ./a : -n 4 ./b", [[("genv", ["A", "1"]), ("ppn", ["8"])], [("n", ["4"])]]),
         ("mpirun -unheard of -np 4 x", [[("unheard", ["of"]), ("np", ["4"])]]),
         ("mpirun -unheard bash -c 'x -np 4'", [[("unheard", [])]]),

@@ -112,6 +112,9 @@ def step(
 
 
 ONE_EACH = f"{OF_NODES} --ntasks-per-node=1"
+EIGHT_EACH = f"{OF_NODES} --ntasks-per-node=8"
+ITS_NAME = "$(hostname)"
+NESTED = [f'{name}="{f"${after}" * 40}"' for name, after in zip("ABCDEF", "BCDEFG", strict=True)]
 SUM = "export WORLD_SIZE=$((SLURM_NNODES * SLURM_NTASKS_PER_NODE))"
 TORCHRUN = f"torchrun --nnodes=4 --nproc-per-node=8 {FIRST} train.py"
 OF_STEPS = (
@@ -177,6 +180,56 @@ OF_STEPS = (
     ),
     valid("JOB03", slurm(ONE_EACH, f'srun bash -c "{TORCHRUN.replace("$MASTER_ADDR", "$(hostname)")}"')),
     valid("JOB03", slurm(ONE_EACH, f"srun bash -c '{TORCHRUN}'")),
+    # In double quotes a backslash leaves the name to each node.
+    invalid(
+        "JOB03",
+        slurm(ONE_EACH, f'srun bash -c "{TORCHRUN.replace("$MASTER_ADDR", f"{chr(92)}{ITS_NAME}")}"'),
+        says="$(hostname):29500 on each node",
+    ),
+    valid("JOB03", slurm(ONE_EACH, f'srun bash -c "echo {chr(92)}$SLURM_NODEID; {TORCHRUN.replace("$MASTER_ADDR", ITS_NAME)}"'), edge=True),
+    # Options of the rendezvous in a variable.
+    valid("JOB03", slurm(ONE_EACH, f'RDZV="{FIRST}"', "srun torchrun --nnodes=4 --nproc-per-node=8 $RDZV train.py")),
+    valid(
+        "JOB03", slurm(ONE_EACH, 'RDZV="--rdzv-backend=c10d --rdzv-endpoint=a:1"', "srun torchrun --nnodes=4 --nproc-per-node=8 $RDZV x")
+    ),
+    valid("JOB03", slurm(EIGHT_EACH, 'MORE="--nproc-per-node=1"', f"srun {TORCHRUN.replace('train.py', '$MORE train.py')}")),
+    # What the list of srun's options lacks, and plug-ins' options without values.
+    valid("JOB03", step("--container-image=x --no-container-mount-home --ntasks-per-node=1", head=EIGHT_EACH)),
+    valid("JOB03", step("--container-writable --ntasks-per-node=1", head=EIGHT_EACH)),
+    valid("JOB03", step("--of-a-plug-in --ntasks-per-node=1", head=EIGHT_EACH)),
+    valid("JOB03", step("--of-a-plug-in value --ntasks-per-node=1", head=EIGHT_EACH), edge=True),
+    invalid("JOB03", step("--container-writable --ntasks-per-node=8", head=EIGHT_EACH), says="8 tasks x 8 processes"),
+    # Options of srun in a variable.
+    valid("JOB03", slurm(EIGHT_EACH, 'OPTS="--ntasks-per-node=1"', f"srun $OPTS {TORCHRUN}")),
+    valid("JOB03", slurm(EIGHT_EACH, 'SRUN_ARGS="--kill-on-bad-exit=1 --ntasks-per-node=1"', f"srun -l $SRUN_ARGS {TORCHRUN}")),
+    invalid("JOB03", slurm(EIGHT_EACH, 'SRUN_ARGS="--kill-on-bad-exit=1"', f"srun $SRUN_ARGS {TORCHRUN}"), says="8 tasks x 8", edge=True),
+    valid("JOB03", slurm(EIGHT_EACH, "ARGS=(--ntasks-per-node=1)", f'srun "${{ARGS[@]}}" {TORCHRUN}')),
+    valid("JOB03", slurm(EIGHT_EACH, f"srun $OPTS {TORCHRUN}")),
+    # Jobs of several parts, and of many.
+    valid("JOB03", slurm(f"{EIGHT_EACH} hetjob --nodes=1", f"srun {TORCHRUN}")),
+    valid("JOB03", slurm(f"{ONE_EACH} --array=0-1", f"srun {TORCHRUN.replace('--nnodes=4', '--nnodes=8')}"), edge=True),
+    valid("JOB03", slurm(ONE_EACH, "echo $SLURM_ARRAY_TASK_ID", f"srun {TORCHRUN.replace('--nnodes=4', '--nnodes=8')}")),
+    # What another script may set.
+    *(
+        valid("JOB03", slurm(f"{OF_NODES} --ntasks-per-node=2", "N=8", line, f"srun {TORCHRUN.replace('=8', '=$N')}"))
+        for line in ("source ./env.sh", "set -a; . env.sh", 'eval "$(cat env)"', "if [ -f e ]; then . e; fi")
+    ),
+    invalid(
+        "JOB03",
+        slurm(f"{OF_NODES} --ntasks-per-node=2", "source activate", "N=8", f"srun {TORCHRUN.replace('=8', '=$N')}"),
+        says="2 tasks x 8 processes",
+        edge=True,
+    ),
+    # Variables of Slurm that say nothing of tasks.
+    *(
+        invalid("JOB03", slurm(EIGHT_EACH, line, f"srun {TORCHRUN}"), says="8 tasks x 8 processes")
+        for line in ("export SRUN_CPUS_PER_TASK=12", "export SLURM_CPU_BIND=none", "unset SLURM_MEM_PER_CPU")
+    ),
+    *(
+        valid("JOB03", slurm(EIGHT_EACH, line, f"srun {TORCHRUN}"))
+        for line in ("unset SLURM_NTASKS_PER_NODE", "unset ${!SLURM_@}", "export SLURM_TASKS_PER_NODE=1", "export SLURM_GRES=gpu:1")
+    ),
+    valid("JOB03", slurm(EIGHT_EACH, *NESTED, "G=1", f"srun --ntasks=$A {TORCHRUN}")),
 )
 
 
@@ -204,6 +257,29 @@ BY_MPIRUN = (
     valid("JOB03", by_mpirun("mpirun -np 1 torchrun --nproc-per-node=8 x : -np 31 y")),
     invalid("JOB03", job({COMMAND: ["mpirun", "-np", "8", "torchrun", "--nproc-per-node=8", "x"], **ONE_POD}), says="= 64 in the job"),
     valid("JOB03", job({COMMAND: ["mpirun", "--hostfile", "h", "-np", "8", "torchrun", "--nproc-per-node=8", "x"], **ONE_POD})),
+    # Whatever else may name other pods' hosts.
+    *(
+        valid("JOB03", job({COMMAND: ["mpirun", *more.split(), "-np", "8", "torchrun", "--nproc-per-node=8", "x"], **ONE_POD}))
+        for more in (
+            *("-rf f", "--map-by rankfile:file=f", "--tune f", "-configfile f", "--dvm file:f", "--pset a"),
+            *("--mca orte_default_hostfile f", "--prtemca prte_default_hostfile f", "--mca rmaps_rank_file_path f"),
+        )
+    ),
+    *(
+        valid(
+            "JOB03",
+            job(
+                {COMMAND: ["mpirun", "-np", "8", "torchrun", "--nproc-per-node=8", "x"], ENV: variables(**{name: "/etc/hosts"}), **ONE_POD}
+            ),
+        )
+        for name in ("HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE", "OMPI_MCA_orte_default_hostfile")
+    ),
+    invalid(
+        "JOB03",
+        job({COMMAND: ["mpirun", "--mca", "btl", "tcp", "-np", "8", "torchrun", "--nproc-per-node=8", "x"], **ONE_POD}),
+        says="= 64 in the job",
+        edge=True,
+    ),
 )
 
 
@@ -229,6 +305,7 @@ def neuron_by_affinity(*types: str, cores: int) -> Thing:
 
 LOCALHOST = [{"name": "MASTER_ADDR", "value": "localhost"}]
 C10D = ("--rdzv-backend=c10d", "--rdzv-endpoint=a:1")
+BY_VARIABLE = "torchrun --nnodes=4 --nproc-per-node=8 $RDZV train.py"
 GANG = "torchrun --nnodes=4 --nproc-per-node=8 --rdzv-backend=c10d --rdzv-endpoint=pretrain-0.ranks:29500 train.py"
 QUEUE = {"spec/completions": 100, "spec/completionMode": b.DELETE, f"{POD}/subdomain": b.DELETE, LIMITS: {GPU: 1}}
 ALONE = {**QUEUE, "spec/completions": 4, COMMAND: b.DELETE, f"{POD}/containers/0/args": ["60"]}
@@ -497,6 +574,9 @@ COUNTS = (
     invalid("JOB03", torchrun(**{ENV: variables(PET_NPROC_PER_NODE="64")}), says="64 processes per node"),
     invalid("JOB03", torchrun(*C10D, **{ENV: variables(PET_NNODES="8")}), says="--nnodes 4, the pods of the job"),
     invalid("JOB03", torchrun("--nnodes=$(NODES)", *C10D, **{ENV: variables(NODES="8")}), says="is --nnodes 8"),
+    valid("JOB03", shell(BY_VARIABLE, **{ENV: variables(RDZV="--rdzv-backend=c10d --rdzv-endpoint=pretrain-0.ranks:29500")})),
+    valid("JOB03", shell("RDZV='--node-rank=$R --master-addr=pretrain-0.ranks'", BY_VARIABLE)),
+    invalid("JOB03", shell(BY_VARIABLE, **{ENV: variables(RDZV="--max-restarts=3")}), says="--nnodes 4 alone", edge=True),
     invalid("JOB03", shell("NODES=8", "torchrun --nnodes=$NODES --rdzv-backend=c10d --rdzv-endpoint=a:1 train.py"), says="is --nnodes 8"),
     valid(
         "JOB03", torchrun("--nnodes=4", "--nproc-per-node=8", *C10D, **{ENV: variables(PET_NPROC_PER_NODE="64", PET_NNODES="8")}), edge=True
@@ -1139,6 +1219,8 @@ SERVICES = (
     # The labels that the Service wants and the pods have.
     valid("JOB05", labelled(), service()),
     valid("JOB05", labelled(labels={"app": "pretrain", "team": "ml"}), service(), edge=True),
+    valid("JOB05", labelled(labels={"app": "pretrain", "role": ""}), service({"role": ""}), edge=True),
+    invalid("JOB05", labelled(), service({"role": ""}), says="a label that the pods of pretrain have", edge=True),
     valid("JOB05", job(), service({"job-name": "pretrain", "batch.kubernetes.io/job-name": "pretrain"}), edge=True),
     # What a controller or an operator may label pods with, and Services that select by other means.
     valid("JOB05", labelled(), service({"app": "pretrain", "kueue.x-k8s.io/podset": "main", "controller-uid": "1"}), edge=True),

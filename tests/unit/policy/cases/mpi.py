@@ -219,6 +219,16 @@ LAUNCHERS = (
     valid("MPI02", mpirun("-np", "4", "-N", "1", "torchrun", "--nproc-per-node=8", "x"), edge=True),
     invalid("MPI02", mpirun("-np", "4", "-N", "1", "torchrun", "--nproc-per-node=4", "x"), says="is 1 processes per node", edge=True),
     invalid("MPI02", mpirun("-np", "2", "-N", "1", "torchrun", "--nproc-per-node=8", "x"), says="is -np 2"),
+    # Several launchers on a worker that have its GPUs between them.
+    valid("MPI02", mpirun("-np", "8", "-N", "2", "torchrun", "--nnodes=8", "--nproc-per-node=4", "x"), edge=True),
+    valid("MPI02", mpirun("--map-by", "ppr:4:node", "torchrun", "--nproc-per-node=2", "x")),
+    invalid("MPI02", mpirun("-np", "8", "torchrun", "--nproc-per-node=4", "x"), says="is -np 8; allowed: -np 32"),
+    invalid("MPI02", mpirun("-np", "12", "-N", "3", "torchrun", "--nproc-per-node=4", "x"), says="is 3 processes per node", edge=True),
+    invalid("MPI02", mpirun("-np", "4", "-N", "2", "torchrun", "--nproc-per-node=4", "x"), says="is -np 4; allowed: -np 32"),
+    # A variable of Hydra's in one word is no pair.
+    valid("MPI02", mpirun("-genv", "I_MPI_DEBUG=5", "-n", "32", "-ppn", "8", "python", "x")),
+    invalid("MPI02", mpirun("-genv", "I_MPI_DEBUG=5", "-n", "16", "python", "x"), says="is -np 16"),
+    invalid("MPI02", mpirun("-env", "A", "1", "-n", "16", "python", "x"), says="is -np 16"),
     valid("MPI03", one_slot("-np", "4", "bash", "-c", "torchrun --nproc_per_node=gpu x")),
     valid("MPI03", one_slot("-np", "8", "torchrun", "--nproc-per-node=4", "x", **{SLOTS: 2})),
     valid("MPI03", one_slot("-N", "1", "deepspeed", "--num_gpus=8", "x")),

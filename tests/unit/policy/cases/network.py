@@ -846,6 +846,7 @@ ENVIRONMENT = (
     invalid("ENV01", scripted("sh", "-c", 'export NCCL_PROTO="Simple" && python x'), says="NCCL_PROTO=Simple;"),
     invalid("ENV01", scripted("mpirun", "-genv", "RDMAV_FORK_SAFE", "1", "python"), says="RDMAV_FORK_SAFE=1"),
     invalid("ENV01", scripted("mpirun", "-x", "RDMAV_FORK_SAFE", "python"), says="RDMAV_FORK_SAFE="),
+    invalid("ENV01", scripted("mpirun", "-genv", "RDMAV_FORK_SAFE=1", "python"), says="RDMAV_FORK_SAFE=1"),
     invalid("ENV01", scripted("bash", "-c", "mpiexec -genvlist A,NCCL_ALGO ./a"), says="NCCL_ALGO="),
     invalid("ENV01", settings(RDMAV_FORK_SAFE="1", FI_PROVIDER="efa"), says="data.RDMAV_FORK_SAFE is RDMAV_FORK_SAFE=1"),
     invalid("ENV01", config_map("mpirun -x RDMAV_FORK_SAFE python x"), says='data["run.sh"] is RDMAV_FORK_SAFE='),

@@ -75,6 +75,10 @@ CASES = (
     valid("PAR01", gang(f"{MEGATRON} --num-layers 31 --decoder-first-pipeline-num-layers 15")),
     valid("PAR01", gang(f"{MEGATRON} --num-layers 31 --account-for-embedding-in-pipeline-split")),
     valid("PAR01", gang("--pp 4 --num-layers 30")),
+    # DeepSpeed's pipeline takes any number of layers.
+    valid("PAR01", gang(f"{MEGATRON} --num-layers 31 --deepspeed --deepspeed_config ds.json")),
+    valid("PAR01", gang(f"{MEGATRON} --num-layers 31 --pp-partition-method type:transformer")),
+    invalid("PAR01", gang(f"{MEGATRON} --num-layers 31 --deepspeed --no-pipeline-parallel"), says="is 31 layers", edge=True),
     valid("PAR01", gang("--num-experts 8 --expert-model-parallel-size 4"), edge=True),
     invalid(
         "PAR01", gang("--num-experts 6 --expert-model-parallel-size 4"), says="is 6 experts; allowed: a multiple of 4, the ranks", edge=True

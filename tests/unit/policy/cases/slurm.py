@@ -112,6 +112,14 @@ CASES = (
     valid("SLK02", chart({"nodesets": {"gpu": {"enabled": False, **_slurmd(tag="24.05")}}})),
     valid("SLK02", chart({"nodesetDefaults": _slurmd(repository="ours/trainer"), "nodesets": {"gpu": _slurmd(tag="24.05")}}), edge=True),
     valid("SLK02", chart({"nodesets": {"gpu": _slurmd(tag="25.05")}}, version="0.4.1"), edge=True),
+    *(
+        valid("SLK02", chart({"nodesets": {"gpu": _slurmd(tag="25.05")}}, version=each), edge=True)
+        for each in ("~0.4", "^0.4.0", "0.x", "<1.0.0", "< 1", "<=0.4.1", ">=0.3.0 <1.0.0", "0.3 - 0.4", "0.*")
+    ),
+    *(
+        invalid("SLK02", chart({"nodesets": {"gpu": _slurmd(tag="25.05")}}, version=each), says="image.tag is 25.05", edge=True)
+        for each in ("^1.0.0", "1.x", ">=0.4.0", ">= 0.4", "<=1.0.0", "<1.0.1", "~1.0", "*", "")
+    ),
     valid("SLK02", chart({"nodesetDefaults": _slurmd(tag="24.05")})),
     valid("SLK02", chart({"accounting": {"slurmdbd": {"image": {"tag": "24.05"}}}})),
     valid("SLK02", chart({"controller": {"external": True, "slurmctld": {"image": {"tag": "24.05"}}}})),
