@@ -249,6 +249,8 @@ CASES = (
     valid("CKP01", gang("--save /state/run", EMPTY, **variable("UPLOAD_URI", "s3://bucket/run"))),
     valid("CKP01", gang("--save /state/run checkpoint.upload=s3://bucket/run", EMPTY)),
     valid("CKP01", gang("--save /state/run --remote-save-folder s3://bucket/run", EMPTY)),
+    valid("CKP01", gang("--save /state/run --push_to_hub true --hub_strategy checkpoint", EMPTY)),
+    invalid("CKP01", gang("--save /state/run --push_to_hub true --hub_strategy end", EMPTY), says="/state/run (on emptyDir", edge=True),
     invalid("CKP01", before("python3 uploader.py"), says="/state/run (on emptyDir state)", edge=True),
     invalid("CKP01", beside("aws s3 sync /state s3://bucket/run", mount="other"), says="/state/run (on emptyDir state)", edge=True),
     invalid("CKP01", beside("aws s3 sync s3://bucket/run /state"), says="/state/run (on emptyDir state)", edge=True),
