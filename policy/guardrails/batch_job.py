@@ -21,8 +21,8 @@ _TOLD = POD_TYPES - {HYPERPOD_JOB}
 _WORKERS = re.compile(
     r"resources_per_worker\s*=\s*(?:\{[^}]{0,200}['\"]GPU['\"]\s*:|dict\((?:[^)]{0,200}[\s,])?GPU\s*=)\s*([0-9]+(?:\.[0-9]+)?)"
 )
-_USES_RAY = re.compile(r"^\s*(?:import|from)\s+ray\b", re.MULTILINE)
-_ENTERED = re.compile(r"^\s*with\s+(?:ray\.)?train\.get_checkpoint\(\)\s*(?:as\b|:)", re.MULTILINE)
+_USES_RAY = re.compile(r"^[ \t]*(?:import|from)\s+ray\b", re.MULTILINE)
+_ENTERED = re.compile(r"^[ \t]*with\s+(?:ray\.)?train\.get_checkpoint\(\)\s*(?:as\b|:)", re.MULTILINE)
 _REPORT = re.compile(r"^[^#\n]*\btrain\.report\(", re.MULTILINE)
 _RANK_0 = re.compile(r"([ \t]*)if\s+(?:[\w.()]*\.)?(?:get_)?(?:world_|local_|node_)?rank(?:\(\))?\s*==\s*0\s*:(.*)")
 _ONE_WORKER = re.compile(r"num_workers\s*=\s*1\b")

@@ -115,9 +115,18 @@ def _reservations(program: Program, report: Report) -> None:
             for term in terms:
                 with report.part():
                     _term(node_class, term, report)
-            for pool in pools_with(program, node_class):
+            pools: list[Resource] = []
+            with report.part():
+                for pool in pools_with(program, node_class):
+                    pools.append(pool)
+            for pool in pools:
                 with report.part():
-                    _pool(node_class, pool, place, bool(terms), report)
+                    if terms:
+                        # Another pool that uses the reservations may yet come.
+                        if program.whole and not any(_RESERVED in capacity_types(each) for each in pools):
+                            _idle(node_class, pool, report)
+                    else:
+                        _without_terms(node_class, pool, place, report)
         with report.part():
             reserved_zone.of_pools(program, node_class, report)
 
@@ -130,13 +139,15 @@ def _term(node_class: Resource, term: Node, report: Report) -> None:
         report.refuse(node_class, term, allowed="an id, tags or instanceMatchCriteria", found="empty")
 
 
-def _pool(node_class: Resource, pool: Resource, terms: Node, any_terms: bool, report: Report) -> None:
+def _idle(node_class: Resource, pool: Resource, report: Report) -> None:
+    place = pool.at("spec", "template", "spec", "requirements")
+    allowed = f"{_RESERVED} too, because {node_class.name} names reservations, which stay idle else"
+    report.refuse(pool, place, allowed=allowed, found=f"capacity type {', '.join(capacity_types(pool)) or 'none'}")
+
+
+def _without_terms(node_class: Resource, pool: Resource, terms: Node, report: Report) -> None:
     kinds, named = capacity_types(pool), allowed_values(pool, CAPACITY_TYPE)
-    if any_terms and _RESERVED not in kinds:
-        place = pool.at("spec", "template", "spec", "requirements")
-        allowed = f"{_RESERVED} too, because {node_class.name} names reservations, which stay idle else"
-        report.refuse(pool, place, allowed=allowed, found=f"capacity type {', '.join(kinds) or 'none'}")
-    elif not any_terms and (kinds == [_RESERVED] or _RESERVED in (named or ())):
+    if kinds == [_RESERVED] or _RESERVED in (named or ()):
         # Beside another type it is only of no use.
         tell = report.refuse if kinds == [_RESERVED] else report.advise
         allowed = f"the reservations of pool {pool.name}, which asks for {_RESERVED}: open ones are not found by themselves"

@@ -1,5 +1,6 @@
 """Checkpoints: on storage that outlives the pod, one place for each step, and enough of them."""
 
+import ast
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +14,15 @@ from guardrails.lustre import SCRATCH, Shape, file_system, storage_class
 from guardrails.node import Node, Undecided
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
-from guardrails.template import GPU, LAUNCHER, POD_TYPES, SUBMITTER, WORKER, PodTemplate, only_launches, pod_templates
+from guardrails.template import GPU, IN_PART, LAUNCHER, POD_TYPES, SUBMITTER, WORKER, PodTemplate, only_launches, pod_templates
 from guardrails.tokens import (
     CONFIG_MAP,
     DEPLOYMENT,
+    HYPERPOD_JOB,
     LUSTRE,
     MPI_JOB,
     PERSISTENT_VOLUME,
+    POD,
     RAY_CLUSTER,
     RAY_JOB,
     REPLICA_SET,
@@ -30,7 +33,7 @@ from guardrails.tokens import (
 from guardrails.upload import uploads
 from guardrails.volcano_admission import mpi_tasks
 from guardrails.volume import claim_of, class_name, lustre_of, volume_of
-from guardrails.world import TRAINERS, mounted_config_maps, namespace, programs, reads, trains
+from guardrails.world import TRAINERS, mounted_config_maps, namespace, programs, reads, trains, trains_alone
 
 _DIRECTORY = ("--save", "--save-dir")
 # Beside one of those they may be for logs, or for a checkpoint that is read.
@@ -46,7 +49,13 @@ _LASTING = "a path on a claim of lasting storage, or an upload beside it"
 # Copies of a server, unless a launcher of theirs trains.
 _COPIES = frozenset({DEPLOYMENT, REPLICA_SET})
 _SERVES = re.compile(r"serv|infer|predict|chat|demo|app", re.IGNORECASE)
-_STORAGE_PATH = re.compile(r"^[^#\n]*\bstorage_path\s*=\s*['\"](/[^'\"$\n]*)['\"]", re.MULTILINE)
+# What a model that was trained is used for, as well as trained for.
+_USES = re.compile(r"decod|reward|embed|scor", re.IGNORECASE)
+# Whole words: others, such as constrained and finetuned, have them within.
+_TRAINS = re.compile(r"(?<![a-z])[a-z]*(?<!s)train(?:er|ing)?(?![a-z])", re.IGNORECASE)
+_TUNES = re.compile(r"(?<![a-z])(?:(?:fine|hyper|auto)?tun(?:e|er|ing)|[a-z]*sft|[a-z]*dpo|grpo|run_[a-z]*lm)(?![a-z])", re.IGNORECASE)
+_RUN_CONFIG, _STORAGE_PATH = "RunConfig", "storage_path"
+_SCRIPT = re.compile(r"[^-=][^=]*\.(?:py|sh)")
 _SENDS = re.compile(r"storage_filesystem|s3|upload|fsspec", re.IGNORECASE)
 _NOT_KEPT = ("configMap", "secret", "downwardAPI", "projected")
 _FILE = re.compile(r".*\.(pt|pth|ckpt|bin|safetensors|tar)")
@@ -77,6 +86,10 @@ _TRAINER_SETTINGS = (
     ("--ignore-data-skip", ("true", "1", "yes"), "false: a resume reads the epoch's first batches again"),
 )
 _RESUME = re.compile(r"auto[-_]?resume", re.IGNORECASE)
+_HASHED = re.compile(r".+-[a-z0-9]{1,10}")
+_OF_TRAINER = re.compile(r"train|tun|check-?_?point|ckpt|resum|run|job|model|fault|recover|restart|state", re.IGNORECASE)
+_RUNS = TRAINERS | _COPIES | {POD, HYPERPOD_JOB, RAY_JOB, RAY_CLUSTER}
+_READERS = POD_TYPES | IN_PART | {CONFIG_MAP}
 _STRUCTURED, _LINES = (".yaml", ".yml", ".json"), (".properties", ".env", ".ini", ".conf", ".cfg", ".toml")
 _LINE = re.compile(r"^[ \t]*([\w.-]+)[ \t]*[=:][ \t]*['\"]?([^\s'\"#;]+)", re.MULTILINE)
 _OFF = frozenset({"false", "0", "no", "off", "none", "null", ""})
@@ -132,15 +145,22 @@ def _place(program: Program, report: Report) -> None:
             _entrypoint(job, program, report)
     for code in program.of(CONFIG_MAP) if program.has((RAY_CLUSTER, RAY_JOB)) else ():
         with report.part():
-            for _, text in code.at("data").entries():
+            for name, text in code.at("data").entries():
                 with report.part():
-                    _storage_path(code, text, program, report)
+                    if name.lower().endswith(".py"):
+                        _storage_path(code, text, program, report)
 
 
 def _is_run_of_training(container: Node) -> bool:
     """Whether a launcher starts what says by its name that it trains; what else copies of a pod run is a server."""
-    names = [command.base(call.expand(call.program)) for call in gang.calls(container)]
-    return any(command.is_of_training(name) and not _SERVES.search(name) for name in names)
+    return any(_trains_by_name(call.expand(call.program)) for call in gang.calls(container))
+
+
+def _trains_by_name(program: str) -> bool:
+    name = command.base(program)
+    if not command.is_of_training(name) or _SERVES.search(name):
+        return False
+    return bool(_TRAINS.search(name)) or (bool(_TUNES.search(name)) and not _USES.search(name))
 
 
 def _entrypoint(job: Resource, program: Program, report: Report) -> None:
@@ -150,6 +170,9 @@ def _entrypoint(job: Resource, program: Program, report: Report) -> None:
     if not entrypoint.text() or not any(each.devices() for each in pods):
         return
     driver = Node({**(writers[0].container.value or {}), "command": ["sh", "-c", entrypoint.text()], "args": []})
+    scripts = [word for word in command.words(driver) if _SCRIPT.fullmatch(word)]
+    if not any(map(_trains_by_name, (*scripts, *(call.expand(call.program) for call in programs(driver))))):
+        return
     for _, folders in _directories(driver, writers):
         faults = [_fault_in_all(job, driver, writers, folder, program) for folder in folders]
         if all(faults):
@@ -164,8 +187,8 @@ def _fault_in_all(job: Resource, driver: Node, writers: Sequence[_Writer], folde
 
 def _storage_path(code: Resource, text: Node, program: Program, report: Report) -> None:
     """Where Ray Train's workers leave checkpoints, by code in a ConfigMap: a place that all nodes share, or Ray itself stops."""
-    paths = [posixpath.normpath(path) for path in _STORAGE_PATH.findall(text.text())]
-    if not paths or _SENDS.search(text.text()):
+    paths = [] if _SENDS.search(text.text()) else _storage_paths(text.text())
+    if not paths:
         return
     clusters = [each for each in program.of(RAY_CLUSTER, RAY_JOB) if namespace(each) == namespace(code)]
     read_by = [each for each in clusters if reads(each, code, program)]
@@ -175,6 +198,32 @@ def _storage_path(code: Resource, text: Node, program: Program, report: Report) 
     if lost and (read_by or len(lost) == len(clusters)):
         tell = report.refuse if read_by else report.advise
         tell(code, text, allowed=_LASTING, found=f"storage_path={lost[-1]}")
+
+
+def _storage_paths(code: str) -> list[str]:
+    """The paths that the code gives to each RunConfig; none where it gives one of them another place, or can't be read."""
+    if _RUN_CONFIG not in code or _STORAGE_PATH not in code:
+        return []
+    try:
+        nodes = list(ast.walk(ast.parse(code)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    calls = [node for node in nodes if isinstance(node, ast.Call) and _is_named(node.func, _RUN_CONFIG)]
+    if any(call.args[1:] or any(each.arg is None for each in call.keywords) for call in calls) or any(map(_is_set_later, nodes)):
+        return []
+    given = [each.value for call in calls for each in call.keywords if each.arg == _STORAGE_PATH]
+    paths = [value.value for value in given if isinstance(value, ast.Constant) and isinstance(value.value, str)]
+    is_plain = len(paths) == len(given) and all(path.startswith("/") and "$" not in path for path in paths)
+    return [posixpath.normpath(path) for path in paths] if is_plain else []
+
+
+def _is_set_later(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == _STORAGE_PATH and isinstance(node.ctx, ast.Store)
+
+
+def _is_named(function: ast.expr, ending: str) -> bool:
+    name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    return name.endswith(ending)
 
 
 def _fault_in_groups(cluster: Resource, path: str, program: Program) -> str:
@@ -452,10 +501,49 @@ def _read_settings(program: Program, report: Report) -> None:
     for settings in program.of(CONFIG_MAP):
         with report.part():
             found = [(key, node) for name, node in settings.at("data").entries() for key in _resume_settings(name, node, report)]
-            if not found or decided([_is_read_by(pod, settings) for pod in program.of(*sorted(POD_TYPES))]):
+            if not found or decided([_is_read_by(pod, settings) for pod in program.of(*sorted(POD_TYPES | IN_PART))]):
                 continue
+            if any(_may_read(each, settings) for each in program if each.type not in _READERS):
+                continue
+            # The pods of another program may read it, or those of a runtime.
+            tell = report.refuse if not program.has(IN_PART) and _has_trainers(program) else report.advise
             for key, node in found:
-                report.refuse(settings, node, allowed="a setting of the program that trains", found=f"{key}, which no job reads")
+                tell(settings, node, allowed="a setting of the program that trains", found=f"{key}, which no job reads")
+
+
+def _has_trainers(program: Program) -> bool:
+    return any(map(_is_trainer, program.of(*sorted(_RUNS))))
+
+
+def _is_trainer(owner: Resource) -> bool:
+    if owner.type in TRAINERS and not trains(owner):
+        return False
+    return any(each.devices() or trains_alone(each) for each in pod_templates(owner))
+
+
+def _may_read(other: Resource, settings: Resource) -> bool:
+    """Whether an object of a kind whose pods are not known names the ConfigMap, or may do so by a value from elsewhere."""
+    if settings.urn and any(settings.urn in urns for urns in other.sources.values()):
+        return True
+    # A list that it comes in has its own name.
+    names, left = _names(settings), [None if other.type.endswith("List") else other.properties.raw]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict) and value.get("kind") == "ConfigMap":
+            continue
+        if isinstance(value, str) and _is_one_of(value, names):
+            return True
+        left.extend(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
+    return False
+
+
+def _names(settings: Resource) -> set[str]:
+    return {settings.name, settings.at("metadata", "name").text()} - {""}
+
+
+def _is_one_of(name: str, names: set[str]) -> bool:
+    """Whether it is one of the names, or one with the hash that kustomize puts behind it."""
+    return name in names or (bool(_HASHED.fullmatch(name)) and name.rpartition("-")[0] in names)
 
 
 def _resume_settings(name: str, node: Node, report: Report) -> list[str]:
@@ -465,8 +553,14 @@ def _resume_settings(name: str, node: Node, report: Report) -> list[str]:
     with report.part():
         if name.lower().endswith((*_STRUCTURED, *_LINES)) and _RESUME.search(node.text()):
             keys = _LINE.findall(node.text()) if name.lower().endswith(_LINES) else list(_pairs(node.text()))
-            return [key for key, value in dict(keys).items() if _RESUME.search(key) and value.lower() not in _OFF]
+            return [key for key, value in dict(keys).items() if _resumes(key) and value.lower() not in _OFF]
     return []
+
+
+def _resumes(key: str) -> bool:
+    """Whether a key of a file is a trainer's; other programs have longer ones, or have them in sections of their own."""
+    *sections, last = re.split(r"[.:]", key)
+    return bool(_RESUME.fullmatch(last)) and all(_OF_TRAINER.search(each) for each in sections)
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
@@ -486,8 +580,11 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
 def _is_read_by(pod: Resource, settings: Resource) -> bool | Undecided:
     if settings.urn and settings.urn in pod.sources.get("spec", ()):
         return True
+    if pod.type in IN_PART:
+        # They change pods of their runtime as well.
+        return _may_read(pod, settings)
     try:
-        return not {settings.name, settings.at("metadata", "name").text()}.isdisjoint(mounted_config_maps(pod))
+        return any(_is_one_of(name, _names(settings)) for name in mounted_config_maps(pod))
     except Undecided as error:
         return error
 
@@ -525,7 +622,7 @@ RULES = (
         id="CKP02",
         name="job-require-whole-checkpoints",
         title="Two whole checkpoints are kept, with all that a resume needs",
-        types=POD_TYPES | {CONFIG_MAP},
+        types=POD_TYPES | IN_PART | {CONFIG_MAP},
         check=_kept,
         why="the one checkpoint that is kept may be the torn one, or lack what an exact resume needs: there is nothing to go on from.",
         fix="keep at least two, save optimizer, schedule, scaler, generators and data position, and resume in the program itself.",

@@ -58,7 +58,8 @@ def capacity(shape: Shape, report: Report) -> None:
         return
     if not place.present:
         if not shape.at("backupId").present:
-            report.refuse(shape.resource, place, allowed="a capacity in GiB, because no backupId gives one")
+            # ACK's controller makes none of a backup.
+            report.refuse(shape.resource, place, allowed=f"a capacity in GiB{'' if shape.is_object else ', because no backupId gives one'}")
         return
     grid = capacity_grid(shape)
     if grid is None:

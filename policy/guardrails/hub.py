@@ -110,11 +110,22 @@ def _assigned(code: str) -> object:
     """The profiles that the code assigns last, where they are written out; None where it computes them."""
     try:
         parsed = ast.parse(code).body
-        given = [each.value for each in parsed if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == _PROFILES]
+        given = [value for each in parsed if (value := _value_of(each, _PROFILES)) is not None]
         # Only what JSON has too: lists, mappings by text, and plain values.
         return json.loads(json.dumps(ast.literal_eval(given[-1]))) if given else None
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return None
+
+
+def _value_of(statement: ast.stmt, name: str) -> ast.expr | None:
+    """What a statement assigns to `name`, with or without an annotation; None where it does not."""
+    if isinstance(statement, ast.Assign):
+        target = statement.targets[0]
+    elif isinstance(statement, ast.AnnAssign):
+        target = statement.target
+    else:
+        return None
+    return statement.value if ast.unparse(target) == name else None
 
 
 def _profile(release: Resource, profile: Node, report: Report) -> None:

@@ -1,7 +1,7 @@
 """The internet: whether ranges of addresses let in all of it, each for itself or several together."""
 
 import ipaddress
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from guardrails.links import demand
@@ -50,7 +50,13 @@ def _whole(own: Sequence[tuple[Node, _Range]], beside: Sequence[_Range]) -> list
     alone = next((block for block, network in own if not network.prefixlen), None)
     if alone is not None:
         return [alone]
-    return [block for block, network in own if not any(each.prefixlen < network.prefixlen and each.overlaps(network) for each in networks)]
+    given = set(networks)
+    return [block for block, network in own if not any(wider in given for wider in _around(network))]
+
+
+def _around(network: _Range) -> Iterator[_Range]:
+    """The wider ranges that a range lies in, of which there are at most as many as an address has bits."""
+    return (network.supernet(new_prefix=length) for length in range(network.prefixlen))
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:

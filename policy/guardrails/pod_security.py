@@ -25,7 +25,7 @@ _NO_SECRET = re.compile(
 # No key of anything, but many a server's password.
 _TO_CHANGE = re.compile(r"change[ _-]?me", re.IGNORECASE)
 _PASSWORD = re.compile(r"PASSWORD$|PASSWD$|PWD$|PASSPHRASE$|^SSHPASS$|^REDISCLI_AUTH$", re.IGNORECASE)
-_COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 # Other variables, commands that print the value, and where it is kept: a file, AWS Secrets Manager, a parameter, Vault.
 _REFERENCE = re.compile(
     r".*(?:\$\(.*\)|\$\{.*\}|`).*|\$[A-Za-z_][A-Za-z0-9_]*|(?:~|\.{1,2})/\S*|/[a-z][\w.-]*(?:/[\w.@-]+)+/?"

@@ -14,14 +14,20 @@ if TYPE_CHECKING:
 
 
 # A name in capitals, or what Helm and the like fill in; a command line, a script, a variable and values of a chart may have their own.
-_PLACEHOLDER = re.compile(r"[^\s;&|]*(\$\{[A-Z][A-Z0-9_]*\}|\{\{[^{}\n]*\}\})[^\s;&|]*")
+_PLACEHOLDER = re.compile(r"\$\{[A-Z][A-Z0-9_]*\}|\{\{[^{}\n]*\}\}")
+_BETWEEN_WORDS = re.compile(r"[\s;&|]")
+# No name, size or address is longer, and a longer text takes time to search.
+_LONGEST = 1_000
 _FILLED_LATER = re.compile(r"(^|\.)(command|args|data|env|entrypoint|userData|values|valuesObject)\b")
 _LEFT_IN = " (a placeholder was left in: fill the template in first)"
 
 
 def _is_placeholder(node: Node) -> bool:
     """Whether a value is one of a template, so that what a rule says of its form misses the point."""
-    return isinstance(node.raw, str) and bool(_PLACEHOLDER.fullmatch(node.raw)) and not _FILLED_LATER.search(node.path)
+    if not isinstance(node.raw, str) or len(node.raw) > _LONGEST or _FILLED_LATER.search(node.path):
+        return False
+    rest, holes = _PLACEHOLDER.subn("", node.raw)
+    return holes > 0 and not _BETWEEN_WORDS.search(rest)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,8 @@ _SETTING = re.compile(r"\+*[A-Za-z_][\w.-]*=")
 # What such a setting names is read, or it turns uploads off.
 _NOT = frozenset({"load", "resume", "restore", "from", "init", "initial", "input", "pretrained", "no", "not", "disable", "skip"})
 _OFF = frozenset({"", "0", "false", "no", "none", "off", "null"})
+# When Hugging Face's Trainer sends to the hub; otherwise the model alone, at the end.
+_AT_EACH_SAVE = frozenset({"every_save", "checkpoint", "all_checkpoints"})
 _STORE = re.compile(r"s3://|\$\{?\w*(s3|upload|bucket|remote|backup)", re.IGNORECASE)
 _COPIES = frozenset({"sync", "rsync", "cp", "copy", "mv", "move", "put"})
 _ELSEWHERE = re.compile(r"[A-Za-z][\w.+-]*:\S|\$\{?\w*(s3|upload|bucket|remote|backup)", re.IGNORECASE)
@@ -30,10 +32,15 @@ def _sends_by(words: Sequence[str], folder: str) -> bool:
     if any(len(word.split()) > 1 and _CALL.search(word) for word in words):
         return True
     plain = [word for word in words if len(word.split()) == 1]
-    return _by_setting(plain) or _by_program(plain) or any(_overlap(source, folder) for source in _copied(plain))
+    return _by_setting(plain) or _by_hub(plain) or _by_program(plain) or any(_overlap(source, folder) for source in _copied(plain))
 
 
 def _by_setting(words: Sequence[str]) -> bool:
+    return any(_sends(name, value) for name, value in _settings(words))
+
+
+def _settings(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each option and setting among the words, and its value."""
     for index, word in enumerate(words):
         name, equals, value = word.partition("=")
         if word.startswith("-") and not equals:
@@ -41,9 +48,13 @@ def _by_setting(words: Sequence[str]) -> bool:
             value = "true" if following.startswith("-") else following
         elif not word.startswith("-") and not _SETTING.match(word):
             continue
-        if _sends(name, value):
-            return True
-    return False
+        yield name, value
+
+
+def _by_hub(words: Sequence[str]) -> bool:
+    """Whether Hugging Face's Trainer is told to send each save to the hub, as it does by default where it sends anything."""
+    told = {name.lstrip("-").replace("-", "_"): value.lower() for name, value in _settings(words)}
+    return told.get("push_to_hub", "") not in _OFF and told.get("hub_strategy", "every_save") in _AT_EACH_SAVE
 
 
 def _sends(name: str, value: str) -> bool:

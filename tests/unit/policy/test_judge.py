@@ -4,6 +4,8 @@ import pytest
 
 from guardrails import RULES, tokens
 from guardrails.judge import by_id
+from guardrails.node import Node
+from guardrails.rule import _is_placeholder
 from tests.unit.policy.analyzer import UNKNOWN, Diagnostic, Thing, analyze
 from tests.unit.policy.cases import csi, efs, fsx, release
 
@@ -51,11 +53,29 @@ def test_each_finding_is_told_once_though_its_rule_runs_again_and_again() -> Non
     assert [diagnostic.message.split(":")[0] for diagnostic in said] == ["FSX08 scratch", "FSX08 home"]
 
 
-@pytest.mark.parametrize(("image", "says"), [("${DLC_IMAGE}", True), ("{{ .Values.image }}:latest", True), ("trainer:latest", False)])
+@pytest.mark.parametrize(
+    ("image", "says"),
+    [
+        ("${DLC_IMAGE}", True),
+        ("{{ .Values.image }}:latest", True),
+        ("trainer:latest", False),
+        ("${A}${B}:latest", True),
+        (f"{'a' * 988}${{AB}}:latest", True),
+        (f"{'a' * 989}${{AB}}:latest", False),
+    ],
+)
 def test_a_placeholder_that_nobody_filled_in_is_called_one(image: str, says: bool) -> None:
     spec = {"containers": [{"name": "main", "image": image, "args": ["${NAME}"]}]}
     (said,) = analyze(Thing(type=tokens.POD, name="rank", properties={"spec": spec}), rules=[by_id(RULES)["POD03"]])
     assert ("a placeholder was left in" in said.message) is says
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "is_one"),
+    [("${A}", "spec.image", True), ("${A} ${B}", "spec.image", False), ("${A}|b", "spec.image", False), ("${A}", "spec.args[0]", False)],
+)
+def test_a_placeholder_is_one_word_of_no_command_line(value: str, path: str, is_one: bool) -> None:
+    assert _is_placeholder(Node(value, path)) is is_one
 
 
 def test_a_variable_of_a_command_line_is_no_placeholder() -> None:

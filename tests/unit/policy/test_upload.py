@@ -32,6 +32,10 @@ UPLOADS = [
     "/usr/bin/rsync -a /state/ host:/backup",
     "aws s3 sync /state $BUCKET/run",
     "aws s3 sync s3://b/data /data; train; aws s3 sync /state s3://b/run;",
+    "train --push_to_hub",
+    "train --push_to_hub true --hub_strategy every_save",
+    "train --hub-strategy=checkpoint --push-to-hub=True",
+    "train --push_to_hub true --hub_strategy all_checkpoints",
 ]
 NONE = [
     "train",
@@ -56,6 +60,9 @@ NONE = [
     "cp -r /state /backup",
     "aws s3 cp s3://b/data data; train --save /state --data s3://b/data",
     "aws s3 cp s3://b/data data && train --save /state --data s3://b/data",
+    "train --push_to_hub false --hub_strategy checkpoint",
+    "train --push_to_hub true --hub_strategy end",
+    "train --hub_strategy checkpoint",
 ]
 
 

@@ -517,6 +517,8 @@ _CASES = (
             "import ray\nif rank == 0:\n    train.report({})\nScalingConfig(num_workers=1)\n",
             "import ray\n# with train.get_checkpoint() as c:\n#     if rank == 0: train.report({})\n",
             "import train\nif rank == 0: train.report({})\n",
+            "\n" * 30_000 + "import train\n",
+            "import ray\n" + "\n" * 30_000,
         )
     ),
 )

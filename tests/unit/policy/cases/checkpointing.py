@@ -200,6 +200,16 @@ def trainer_code(path: str, more: str = "") -> Thing:
     return config_map(**{"train.py": f'{more}\nTorchTrainer(loop, run_config=RunConfig(name="tune", storage_path="{path}"))\n'})
 
 
+NO_PLAIN_PATH = (
+    'def run(storage_path="/tmp/x"):\n    return RunConfig(storage_path=storage_path)\n',
+    '"""RunConfig(storage_path="/tmp/x") is for one node."""\nRunConfig(storage_path=os.environ["STORAGE"])\n',
+    'c = RunConfig(storage_path="/tmp/x") if smoke else RunConfig(storage_path="s3://bucket/x")\n',
+    'c = RunConfig(storage_path="/tmp/x")\nc.storage_path = STORAGE\n',
+    'c = RunConfig(**{"storage_path": STORAGE})\nd = RunConfig(storage_path="/tmp/x")\n',
+    'c = RunConfig(storage_path="/tmp/x"\n',
+)
+TWO_LOST = 'c = train.RunConfig(storage_path="/tmp/x") if smoke else train.RunConfig(storage_path="/tmp/y")\nd = RunConfig()\n'
+ROLLOUT = "kubernetes:argoproj.io/v1alpha1:Rollout"
 RESUME = config_map(auto_resume="true")
 IN_OTHER_NAMESPACE = {**trainer_code("/tmp/x").properties, "metadata": {"name": "settings", "namespace": "other"}}
 MOUNTED_BY_POD = {f"{b.TASK_CONTAINER}/volumeMounts": [{"name": "state", "mountPath": "/state", "subPathExpr": "$(HOSTNAME)"}]}
@@ -249,6 +259,8 @@ CASES = (
     valid("CKP01", gang("--save /state/run", EMPTY, **variable("UPLOAD_URI", "s3://bucket/run"))),
     valid("CKP01", gang("--save /state/run checkpoint.upload=s3://bucket/run", EMPTY)),
     valid("CKP01", gang("--save /state/run --remote-save-folder s3://bucket/run", EMPTY)),
+    valid("CKP01", gang("--save /state/run --push_to_hub true --hub_strategy checkpoint", EMPTY)),
+    invalid("CKP01", gang("--save /state/run --push_to_hub true --hub_strategy end", EMPTY), says="/state/run (on emptyDir", edge=True),
     invalid("CKP01", before("python3 uploader.py"), says="/state/run (on emptyDir state)", edge=True),
     invalid("CKP01", beside("aws s3 sync /state s3://bucket/run", mount="other"), says="/state/run (on emptyDir state)", edge=True),
     invalid("CKP01", beside("aws s3 sync s3://bucket/run /state"), says="/state/run (on emptyDir state)", edge=True),
@@ -425,6 +437,39 @@ CASES = (
         )
     ),
     valid("CKP02", config_map(**FILE_RESUMES), gang("", {"configMap": {"name": "settings"}})),
+    # A TrainJob reads what its trainer or the pods that it changes read.
+    *(
+        valid("CKP02", settings, reading(tokens.TRAIN_JOB, spec))
+        for settings in (RESUME, config_map(**FILE_RESUMES))
+        for spec in (
+            {"podTemplateOverrides": [{"targetJobs": [{"name": "node"}], "spec": {"volumes": [OF_MAP]}}]},
+            {"trainer": {"env": KEY_OF_MAP["env"]}},
+        )
+    ),
+    invalid("CKP02", RESUME, reading(tokens.TRAIN_JOB, {"trainer": {"numNodes": 2}}), says="is auto_resume, which no job reads", edge=True),
+    # So may an object of a kind that nobody knows, and a pod by the name with a hash.
+    valid("CKP02", config_map(**FILE_RESUMES), gang(""), reading(ROLLOUT, {"template": {"spec": {"volumes": [OF_MAP]}}})),
+    valid("CKP02", config_map(**FILE_RESUMES), gang("", {"configMap": {"name": "settings-5g7h2k9m4t"}}), edge=True),
+    invalid(
+        "CKP02", config_map(**FILE_RESUMES), gang("", {"configMap": {"name": "other-5g7h2k9m4t"}}), says="auto_resume, which no job reads"
+    ),
+    invalid(
+        "CKP02",
+        config_map(**FILE_RESUMES),
+        gang(""),
+        reading(ROLLOUT, {"template": {"spec": {"volumes": [{"name": "v", "configMap": {"name": "other"}}]}}}),
+        says="auto_resume, which no job reads",
+    ),
+    # Keys of other programs.
+    *(
+        valid("CKP02", config_map(**{name: text}), gang(""), edge=True)
+        for name, text in (
+            ("application.properties", "replication.auto-resume=true\n"),
+            ("application.properties", "spring.batch.auto-resume=true\n"),
+            ("config.yaml", "auto_resume_after: 5s\n"),
+            ("broker.conf", "subscriptionAutoResume=true\n"),
+        )
+    ),
     # Copies of a pod train where a launcher of theirs says so.
     *(
         case
@@ -435,6 +480,14 @@ CASES = (
             valid("CKP01", held(kind, "torchrun train.py --save /state/run")),
             valid("CKP01", held(kind, "torchrun serve_finetuned.py --save-dir /tmp/cache"), edge=True),
             valid("CKP01", held(kind, "torchrun run.py --save-dir /tmp/cache")),
+            *(
+                valid("CKP01", held(kind, f"torchrun {name}.py --save-dir /tmp/cache"), edge=True)
+                for name in ("constrained_decode", "finetuned_reward", "run_pretrained", "restrain", "tune_embeddings", "dpo_score")
+            ),
+            *(
+                invalid("CKP01", held(kind, f"torchrun {name}.py --save-dir /tmp/x"), says="is /tmp/x (in the", edge=True)
+                for name in ("pretrain_gpt", "train-reward", "finetune", "run_clm")
+            ),
             valid("CKP01", held(kind, "python3 train.py --save-dir /tmp/cache")),
         )
     ),
@@ -445,6 +498,9 @@ CASES = (
     valid("CKP01", ray(tokens.RAY_JOB, "python train.py --save /state/x", EMPTY, CLAIM), edge=True),
     valid("CKP01", ray(tokens.RAY_JOB, "python train.py --save /state/x && aws s3 sync /state/x s3://bucket/x", EMPTY)),
     valid("CKP01", ray(tokens.RAY_JOB, "python train.py --save x", EMPTY)),
+    valid("CKP01", ray(tokens.RAY_JOB, "python batch_infer.py --output-dir /tmp/results")),
+    valid("CKP01", ray(tokens.RAY_JOB, "python predict.py --checkpoint-dir /tmp/ckpt"), edge=True),
+    invalid("CKP01", ray(tokens.RAY_JOB, "python -m trainer.main --output-dir /tmp/x"), says="spec.entrypoint is /tmp/x (in the"),
     *(
         case
         for kind in (tokens.RAY_JOB, tokens.RAY_CLUSTER)
@@ -457,6 +513,9 @@ CASES = (
             valid("CKP01", ray(kind), trainer_code("$HOME/x")),
             valid("CKP01", ray(kind), trainer_code("/tmp/x", "import boto3, s3fs")),
             valid("CKP01", ray(kind), config_map(**{"train.py": '# RunConfig(storage_path="/tmp/x")'})),
+            valid("CKP01", ray(kind), config_map(**{"metrics.toml": 'storage_path = "/tmp/x" # RunConfig'})),
+            *(valid("CKP01", ray(kind), config_map(**{"train.py": text}), edge=True) for text in NO_PLAIN_PATH),
+            invalid("CKP01", ray(kind), config_map(**{"train.py": TWO_LOST}), says="storage_path=/tmp/y (in the"),
         )
     ),
     valid("CKP01", trainer_code("/tmp/x")),

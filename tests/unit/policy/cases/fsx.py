@@ -408,6 +408,7 @@ LINKS = (
         of_controller(dataRepositoryAssociations=[{"fileSystemPath": "/data", "dataRepositoryPath": "s3://bucket/data"}]),
         says="spec.lustreConfiguration.dataRepositoryAssociations is set; allowed: associations of their own",
     ),
+    invalid("FSX04", of_controller({"storageCapacity": None}), says="spec.storageCapacity is unset; allowed: a capacity in GiB."),
     *(valid(rule, of_controller()) for rule in ("FSX01", "FSX03", "FSX04", "FSX08", "FSX09", "FSX10", "FSX11")),
     *(valid(rule, of_controller({"fileSystemType": "WINDOWS", "lustreConfiguration": None})) for rule in ("FSX01", "FSX04")),
     valid("FSX01", of_controller({"fileSystemType": None, "lustreConfiguration": "none"}), edge=True),

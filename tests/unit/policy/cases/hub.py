@@ -112,6 +112,9 @@ CASES = (
     valid("JUP02", in_code(f"c.KubeSpawner.profile_list = [{WRONG}]\nc.KubeSpawner.profile_list = []"), edge=True),
     valid("JUP02", hub({"hub/extraConfig": {"own": "c.KubeSpawner.cpu_limit = 2"}})),
     invalid("JUP02", in_code(f"c = get_config()\nc.KubeSpawner.profile_list = [{WRONG}]"), says="is 1x A100; allowed: 1x A10G"),
+    invalid("JUP02", in_code(f"c.KubeSpawner.profile_list: list[dict] = [{WRONG}]"), says="is 1x A100; allowed: 1x A10G"),
+    valid("JUP02", in_code(f"c.KubeSpawner.profile_list = [{WRONG}]\nc.KubeSpawner.profile_list: list = []"), edge=True),
+    valid("JUP02", in_code("c.KubeSpawner.profile_list: list")),
     invalid(
         "JUP02", hub({"hub/extraConfig": {"own": f"c.KubeSpawner.profile_list = [{WRONG}]"}}), says="extraConfig.own[0].display_name is"
     ),

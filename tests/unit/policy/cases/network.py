@@ -1211,6 +1211,14 @@ CAPACITY = (
         says="id beside tags, ownerID",
     ),
     valid("CR02", reserving([{"id": "cr-1"}]), b.node_pool()),
+    # One pool of several that takes the reservations is enough.
+    valid(
+        "CR02",
+        reserving([{"id": "cr-1"}]),
+        b.node_pool({KINDS: ["on-demand"]}),
+        b.node_pool({KINDS: ["reserved"]}, name="other"),
+        edge=True,
+    ),
     valid("CR02", b.node_class(), b.node_pool({KINDS: ["on-demand"]})),
     valid("CR02", reserving([{"tags": {"team": "ml"}}]), b.node_pool({KINDS: ["reserved"]}), edge=True),
     valid("CR02", reserving([{"id": "cr-1"}]), b.node_pool({f"{REQUIREMENTS}/2": ANY_TYPE}), edge=True),
@@ -1218,6 +1226,13 @@ CAPACITY = (
     valid("CR02", reserving([{"instanceMatchCriteria": "open", "ownerID": "123456789012"}]), b.node_pool()),
     invalid("CR02", reserving([{"id": "cr-1"}]), b.node_pool({KINDS: ["on-demand"]}), says="reserved too, because p5-class"),
     invalid("CR02", reserving([{"tags": {"a": "b"}}]), b.node_pool({KINDS: ["spot", "on-demand"]}), says="which stay idle else"),
+    invalid(
+        "CR02",
+        reserving([{"id": "cr-1"}]),
+        b.node_pool({KINDS: ["on-demand"]}),
+        b.node_pool({KINDS: ["spot"]}, name="other"),
+        says="other: spec.template.spec.requirements is capacity type spot; allowed: reserved too",
+    ),
     invalid("CR02", b.node_class(), b.node_pool({KINDS: ["reserved", "on-demand"]}), says="open ones are not found by themselves"),
     invalid("CR02", reserving([]), b.node_pool(), says="is empty; allowed: the reservations of pool p5", edge=True),
     invalid("CR02", b.node_class(), b.node_pool({KINDS: ["reserved"]}), says="is unset; allowed: the reservations of pool p5", edge=True),
