@@ -529,7 +529,8 @@ def _may_read(other: Resource, settings: Resource) -> bool:
     names, left = _names(settings), [None if other.type.endswith("List") else other.properties.raw]
     while left:
         value = left.pop()
-        if isinstance(value, dict) and value.get("kind") == "ConfigMap":
+        # An object in a chart's values is one of the program too.
+        if isinstance(value, dict) and value is not other.properties.raw and {"apiVersion", "kind"} <= value.keys():
             continue
         if isinstance(value, str) and _is_one_of(value, names):
             return True

@@ -193,7 +193,9 @@ def ray(kind: str, entrypoint: str = "", volume: dict[str, Any] | None = None, h
     group = {"groupName": "gpu", "replicas": 4, "template": {"spec": pods}}
     cluster = {"headGroupSpec": {"template": {"spec": heads}}, "workerGroupSpecs": [group]}
     spec = {"entrypoint": entrypoint, "rayClusterSpec": cluster} if kind == tokens.RAY_JOB else cluster
-    return Thing(type=kind, name="tune", properties={"metadata": {"name": "tune"}, "spec": spec})
+    # Two of a program have two names, in a list too.
+    name = "tune" if kind == tokens.RAY_CLUSTER else "tuning"
+    return Thing(type=kind, name=name, properties={"metadata": {"name": name}, "spec": spec})
 
 
 def trainer_code(path: str, more: str = "") -> Thing:
