@@ -116,14 +116,16 @@ def _reservations(program: Program, report: Report) -> None:
                 with report.part():
                     _term(node_class, term, report)
             pools: list[Resource] = []
+            are_all = False
             with report.part():
                 for pool in pools_with(program, node_class):
                     pools.append(pool)
+                are_all = True
             for pool in pools:
                 with report.part():
                     if terms:
                         # Another pool that uses the reservations may yet come.
-                        if program.whole and not any(_RESERVED in capacity_types(each) for each in pools):
+                        if program.whole and are_all and not any(_RESERVED in capacity_types(each) for each in pools):
                             _idle(node_class, pool, report)
                     else:
                         _without_terms(node_class, pool, place, report)

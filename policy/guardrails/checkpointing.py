@@ -5,13 +5,14 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from guardrails import command, environment, gang
 from guardrails.document import DocumentError, read_yaml
 from guardrails.fsx_link import CHECKPOINT
 from guardrails.links import decided, named
 from guardrails.lustre import SCRATCH, Shape, file_system, storage_class
-from guardrails.node import Node, Undecided
+from guardrails.node import UNKNOWN, Node, Undecided
 from guardrails.program import Program
 from guardrails.rule import Example, Report, Resource, StackRule
 from guardrails.template import GPU, IN_PART, LAUNCHER, POD_TYPES, SUBMITTER, WORKER, PodTemplate, only_launches, pod_templates
@@ -503,7 +504,7 @@ def _read_settings(program: Program, report: Report) -> None:
             found = [(key, node) for name, node in settings.at("data").entries() for key in _resume_settings(name, node, report)]
             if not found or decided([_is_read_by(pod, settings) for pod in program.of(*sorted(POD_TYPES | IN_PART))]):
                 continue
-            if any(_may_read(each, settings) for each in program if each.type not in _READERS):
+            if decided([_may_read(each, settings) for each in program if each.type not in _READERS]):
                 continue
             # The pods of another program may read it, or those of a runtime.
             tell = report.refuse if not program.has(IN_PART) and _has_trainers(program) else report.advise
@@ -521,21 +522,35 @@ def _is_trainer(owner: Resource) -> bool:
     return any(each.devices() or trains_alone(each) for each in pod_templates(owner))
 
 
-def _may_read(other: Resource, settings: Resource) -> bool:
+def _may_read(other: Resource, settings: Resource) -> bool | Undecided:
     """Whether an object of a kind whose pods are not known names the ConfigMap, or may do so by a value from elsewhere."""
     if settings.urn and any(settings.urn in urns for urns in other.sources.values()):
         return True
     # A list that it comes in has its own name.
-    names, left = _names(settings), [None if other.type.endswith("List") else other.properties.raw]
+    names, values = _names(settings), _inner_values(None if other.type.endswith("List") else other.properties.raw)
+    if any(isinstance(value, str) and _is_one_of(value, names) for value in values):
+        return True
+    return Undecided(f"{other.name}.spec") if any(value is UNKNOWN for value in values) and _is_custom(other) else False
+
+
+def _is_custom(other: Resource) -> bool:
+    """Whether an operator of its own makes pods of an object, or may."""
+    group = other.type.removeprefix("kubernetes:").partition("/")[0]
+    return other.type.startswith("kubernetes:") and "." in group and not group.endswith(".k8s.io")
+
+
+def _inner_values(properties: Any) -> list[Any]:
+    """All texts, numbers and unknowns of an object; another one in a chart's values is one of the program by itself."""
+    found, left = [], [properties]
     while left:
         value = left.pop()
-        # An object in a chart's values is one of the program too.
-        if isinstance(value, dict) and value is not other.properties.raw and {"apiVersion", "kind"} <= value.keys():
-            continue
-        if isinstance(value, str) and _is_one_of(value, names):
-            return True
-        left.extend(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
-    return False
+        if isinstance(value, dict) and (value is properties or not {"apiVersion", "kind"} <= value.keys()):
+            left.extend(value.values())
+        elif isinstance(value, list):
+            left.extend(value)
+        elif not isinstance(value, dict):
+            found.append(value)
+    return found
 
 
 def _names(settings: Resource) -> set[str]:
