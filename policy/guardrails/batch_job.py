@@ -89,10 +89,10 @@ def _cores(resource: Resource, template: PodTemplate, container: Node, report: R
 
 def _cores_asked(name: str, text: str) -> int:
     """How many cores a variable of the Neuron runtime takes; 0 where it says no number, or ranges that are none."""
-    if not _CORE_RANGES.fullmatch(text) or (name == _CORES_OF_PROCESS[0] and not text.isdigit()):
+    if not _CORE_RANGES.fullmatch(text):
         return 0
     if name == _CORES_OF_PROCESS[0]:
-        return int(text)
+        return int(text) if text.isdigit() else 0
     bounds = [part.partition("-") for part in text.split(",")]
     return sum(max(int(last or first) - int(first) + 1, 0) for first, _, last in bounds)
 
